@@ -44,7 +44,7 @@ static void read_exe(struct doctor_process *process)
 		process->exe[size - cut] = '\0';
 }
 
-/* What a look at a lock or at a hang needs (user/look/memory.h). Nothing is read. */
+/* What a look at a lock or at a hang needs (user/proc/memory.h). Nothing is read. */
 static int try_memory(struct proc_ref ref)
 {
 	int fd = proc_open(ref, "mem", O_RDONLY | O_CLOEXEC);

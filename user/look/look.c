@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "look/chain.h"
 #include "look/group.h"
-#include "look/memory.h"
+#include "proc/memory.h"
 #include "stacks/stacks.h"
 
 /* Of all threads, a first part of their stacks; where that is not enough, all that is ever read. */

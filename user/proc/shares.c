@@ -177,26 +177,25 @@ size_t epoll_watched(uint32_t tgid, uint32_t epoll, uint32_t *fds, size_t count)
 	return found;
 }
 
-size_t poll_watched(uint32_t tgid, uint64_t address, uint64_t length, uint32_t *fds, size_t count)
+size_t poll_watched(struct memory *memory, uint32_t tgid, uint64_t address, uint64_t length,
+		    uint32_t *fds, size_t count)
 {
-	struct pollfd watched[8];
-	size_t most = sizeof(watched) / sizeof(watched[0]), found = 0;
-	ssize_t size;
-	int fd;
+	struct memory_part part = {.address = address};
+	struct pollfd watched;
+	size_t most = 8, found = 0;
 
 	most = count < most ? count : most;
 	most = length < most ? (size_t)length : most;
+	part.size = (uint32_t)(most * sizeof(watched));
 	/* Addresses of the kernel's half are no offsets of a file. */
-	if (!most || address > (uint64_t)INT64_MAX)
+	if (!most || address > (uint64_t)INT64_MAX ||
+	    memory__read(memory, (struct proc_ref){.tgid = tgid}, &part, 1))
 		return 0;
-	fd = proc_open((struct proc_ref){.tgid = tgid}, "mem", O_RDONLY);
-	if (fd < 0)
-		return 0;
-	size = pread(fd, watched, most * sizeof(watched[0]), (off_t)address);
-	close(fd);
-	for (size_t i = 0; size > 0 && i < (size_t)size / sizeof(watched[0]); i++) {
-		if (watched[i].fd >= 0)
-			fds[found++] = (uint32_t)watched[i].fd;
+	for (size_t i = 0; i < part.got / sizeof(watched); i++) {
+		memcpy(&watched, part.data + i * sizeof(watched), sizeof(watched));
+		if (watched.fd >= 0)
+			fds[found++] = (uint32_t)watched.fd;
 	}
+	memory__wipe(memory);
 	return found;
 }

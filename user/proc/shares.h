@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/vec.h"
+#include "proc/memory.h"
 
 /* A mapping that is shared and writable: of a file, of /dev/shm, of a memfd, or anonymous. */
 struct shared_memory {
@@ -56,8 +57,12 @@ bool far_ends_are_held(uint32_t tgid, const struct far_end *ends, size_t count);
 /* The descriptors, at most count, that an epoll of the process watches. Returns how many. */
 size_t epoll_watched(uint32_t tgid, uint32_t epoll, uint32_t *fds, size_t count);
 
-/* Those of an array of struct pollfd in its memory, which may hold anything. Returns how many. */
-size_t poll_watched(uint32_t tgid, uint64_t address, uint64_t length, uint32_t *fds, size_t count);
+/*
+ * Those of an array of struct pollfd in its memory, which may hold anything. Returns how many; none
+ * if the memory does not come in time.
+ */
+size_t poll_watched(struct memory *memory, uint32_t tgid, uint64_t address, uint64_t length,
+		    uint32_t *fds, size_t count);
 
 /*
  * A socket that asks the kernel which Unix sockets are connected: of this network namespace, so

@@ -8,6 +8,7 @@
 #include "base/arith.h"
 #include "base/clock.h"
 #include "model/syscalls.h"
+#include "proc/memory.h"
 #include "proc/process.h"
 #include "proc/shares.h"
 #include "proc/status.h"
@@ -44,6 +45,7 @@ struct search {
 
 struct peer_links {
 	int diag; /* unix_diag_open, or -1 */
+	struct memory *memory;
 	enum fbt_arch arch;
 	struct search searches[LINKS_MAX];
 };
@@ -54,6 +56,11 @@ struct peer_links *peer_links__new(bool asks_sockets)
 
 	if (!links)
 		return NULL;
+	links->memory = memory__new();
+	if (!links->memory) {
+		free(links);
+		return NULL;
+	}
 	links->diag = asks_sockets ? unix_diag_open() : -1;
 	links->arch = syscalls_arch();
 	return links;
@@ -74,6 +81,7 @@ void peer_links__free(struct peer_links *links)
 		clear(&links->searches[i]);
 	if (links->diag >= 0)
 		close(links->diag);
+	memory__free(links->memory);
 	free(links);
 }
 
@@ -132,7 +140,8 @@ static bool find_target(const struct peer_links *links, const struct peer_wait *
 	if (how == FBT_FD_EPOLLS)
 		count = epoll_watched(wait->tgid, fds[0], fds, ENDS_MAX);
 	else if (how == FBT_FD_POLLS)
-		count = poll_watched(wait->tgid, wait->args[0], wait->args[1], fds, ENDS_MAX);
+		count = poll_watched(links->memory, wait->tgid, wait->args[0], wait->args[1], fds,
+				     ENDS_MAX);
 	if (how && find_ends(links, wait, fds, count, target))
 		return true;
 	/* A wait for nothing that is known, again and again, may be one for memory. */

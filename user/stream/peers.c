@@ -200,6 +200,23 @@ static uint64_t read_throttled(uint32_t tgid, bool *known)
 }
 
 /*
+ * From where on the use of the chosen thread counts. One that is not among those that were read at
+ * first, of many, counts from now on.
+ */
+static void use_first(struct sight *sight)
+{
+	sight->use = (struct thread_use){.tid = sight->record.peer_tid};
+	vec_for_each (thread, &sight->first) {
+		if (thread->tid != sight->record.peer_tid)
+			continue;
+		sight->use = *thread;
+		return;
+	}
+	(void)thread_use_read_one(&sight->use,
+				  (struct proc_ref){sight->tgid, sight->record.peer_tid});
+}
+
+/*
  * The first look. A process that has not used a CPU since the last step waited has not been needed
  * since: it is stopped or asleep for good.
  */
@@ -243,10 +260,7 @@ static void begin_sight(const struct peers *peers, const struct watch *watch, st
 		sight->is_chosen = true;
 		sight->record.peer_tid = peers->shared->slots[slot].tid;
 	}
-	vec_for_each (thread, &sight->first) {
-		if (thread->tid == sight->record.peer_tid)
-			sight->use = *thread;
-	}
+	use_first(sight);
 }
 
 /* By the second look it is known which thread is busiest. If none is, the first one counts. */
@@ -260,10 +274,7 @@ static void choose_thread(struct sight *sight)
 	if (now.count)
 		sight->record.peer_tid = now.items[0].tid;
 	vec_free(&now);
-	vec_for_each (thread, &sight->first) {
-		if (thread->tid == sight->record.peer_tid)
-			sight->use = *thread;
-	}
+	use_first(sight);
 }
 
 /* The call that the thread is asleep in: "230 0x0 …"; a thread in none has another word. */

@@ -177,6 +177,7 @@ static void what_is_watched_is_known(void **state)
 	struct pollfd watched[3] = {{.fd = 7}, {.fd = -1}, {.fd = 9}};
 	uint64_t address = (uint64_t)(uintptr_t)watched;
 	uint32_t fds[8], self = (uint32_t)getpid();
+	struct memory *memory = memory__new();
 	int epoll = epoll_create1(0);
 
 	assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, fixture->pipe[0], &event), 0);
@@ -184,13 +185,14 @@ static void what_is_watched_is_known(void **state)
 	assert_int_equal(fds[0], fixture->pipe[0]);
 	assert_int_equal(epoll_watched(self, (uint32_t)fixture->pipe[0], fds, 8), 0);
 	close(epoll);
-	assert_int_equal(poll_watched(self, address, 3, fds, 8), 2);
+	assert_int_equal(poll_watched(memory, self, address, 3, fds, 8), 2);
 	assert_int_equal(fds[0], 7);
 	assert_int_equal(fds[1], 9);
-	assert_int_equal(poll_watched(self, address, 3, fds, 1), 1);
-	assert_int_equal(poll_watched(self, address, 0, fds, 8), 0);
-	assert_int_equal(poll_watched(self, 0, 1u << 30, fds, 8), 0);
-	assert_int_equal(poll_watched(self, UINT64_MAX - 4, UINT64_MAX, fds, 8), 0);
+	assert_int_equal(poll_watched(memory, self, address, 3, fds, 1), 1);
+	assert_int_equal(poll_watched(memory, self, address, 0, fds, 8), 0);
+	assert_int_equal(poll_watched(memory, self, 0, 1u << 30, fds, 8), 0);
+	assert_int_equal(poll_watched(memory, self, UINT64_MAX - 4, UINT64_MAX, fds, 8), 0);
+	memory__free(memory);
 }
 
 int main(void)

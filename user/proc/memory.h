@@ -4,8 +4,8 @@
  * long, because a file system does not answer, or because the process itself is to provide it, and
  * the process may keep its memory map locked. Then the tool goes on without.
  */
-#ifndef FBT_LOOK_MEMORY_H
-#define FBT_LOOK_MEMORY_H
+#ifndef FBT_PROC_MEMORY_H
+#define FBT_PROC_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>

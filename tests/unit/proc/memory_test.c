@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "look/memory.h"
+#include "proc/memory.h"
 
 #define PAGE 4096
 
