@@ -65,7 +65,8 @@ static inline void set_timer(struct worker *w, long interval_ns)
 
 static inline void start_storm(struct worker *w)
 {
-	storm_spins = (long)(w->engine->spins_per_us * STORM_US / 2);
+	/* More than the work that it interrupts: it is the largest part of the step. */
+	storm_spins = (long)(w->engine->spins_per_us * STORM_US * 3 / 4);
 	set_timer(w, STORM_US * 1000);
 }
 

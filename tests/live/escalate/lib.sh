@@ -49,7 +49,8 @@ told()
 
 	fact "$1: the reason is $2" "$own and all('$2' in G[n]['fired'].split(',') and G[n]['escalation.reason'] ==
 		('both' if '$2' == 'efficiency_low' and 'cv_exceeded' in G[n]['fired'] else '$2') for n in $own)"
-	fact "$1: the cause is $3" "{G[n]['cause'] for n in $own} == {'$3'}"
+	none "$1: the cause is $3" \
+		"[(n, G[n]['cause'], G[n]['cause_evidence'], S[n - 1]['us']) for n in $own if G[n]['cause'] != '$3']"
 }
 
 # explained NAME: the step's calls in the trace explain the extra time
