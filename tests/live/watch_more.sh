@@ -146,6 +146,8 @@ start_watched
 go
 reload
 await_watching "$ENGINE"
+await_log 1 'has no room in --max-disk .* raise --max-disk'
+is 'that a dump may be too large is said at the start' $? 0
 kill -USR1 "$TOOL"
 await_log 1 'not written: it has no room in --max-disk'
 is 'a dump that is too large is not written' $? 0

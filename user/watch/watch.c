@@ -15,6 +15,7 @@
 
 #include "base/arith.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/log.h"
 #include "option_parse.h"
 #include "proc/process.h"
@@ -354,6 +355,17 @@ static bool changes_tracers(const struct options *old, const struct options *fre
 	return false;
 }
 
+/* A dump is counted before it is compressed: how much that saves is not known. */
+static void check_room(const struct options *options)
+{
+	uint64_t disk = options->watch.max_disk, memory = options->watch.memory;
+
+	if (disk && disk < memory)
+		log_warn("a dump of all of --memory (%s) has no room in --max-disk (%s), and would "
+			 "not be written: raise --max-disk",
+			 FORMAT_BYTES(memory), FORMAT_BYTES(disk));
+}
+
 /* A configuration that is wrong changes nothing: the old one stays. */
 static void take_config(struct watch *watch)
 {
@@ -377,6 +389,7 @@ static void take_config(struct watch *watch)
 	watch->last_id = 0;
 	watch->too_many = false;
 	watch->reloaded = true;
+	check_room(&watch->options);
 	log_info("reload: done%s", restart ? "; tracers start again, with empty memory" : "");
 	vec_for_each (target, &watch->targets) {
 		if (restart)
@@ -546,6 +559,7 @@ static int open_watch(struct watch *watch)
 		log_err("event loop: %s", strerror(-err));
 		return err;
 	}
+	check_room(&watch->options);
 	watch->dumps_fd = dumps_enter(watch->dir);
 	return 0;
 }
