@@ -305,17 +305,17 @@ const struct option_row option_table[] = {
 	 .field_ns = NS_PER_US, .min = NS_PER_US, .max = BUDGET_MAX},
 	{"class-by", 0, OPTION_MORE, "NAME",
 	 "Compare steps with a similar --step-arg NAME, e.g. n_tokens (default: n_tokens of Python "
-	 "functions, else a similar amount of work)",
+	 "functions, else a similar amount of work; of diff: n_tokens, else the first by name)",
 	 TEXT(judging.classify.class_by)},
 	{"context", 0, OPTION_MORE, "N",
 	 "Number of steps before and after an escalated step whose calls are in the trace too "
 	 "(default: 1)",
 	 COUNT(judging.context, 0, EVIDENCE_CONTEXT_MAX)},
 	{"explain", 0, OPTION_MORE, "MODE",
-	 "Find out who takes the CPU of slow steps or ends their waits, and where they compute: "
-	 "auto (after the first such step, "
-	 "for at most 0.2 % of the machine's CPU time), always (from the beginning, whatever it "
-	 "costs), or off (default: auto)",
+	 "Find out who takes the CPU of slow steps or ends their waits, and where they compute or "
+	 "have page faults: auto (after the first such step, for at most 0.2 % of the machine's "
+	 "CPU time), always (from the beginning, whatever it costs), or off, which does not see "
+	 "who stops a process either (default: auto)",
 	 WORD(explain, explain_modes)},
 	{"escalate-now", 0, OPTION_MORE, NULL, "Escalate the first step, as SIGUSR1 does later",
 	 SWITCH(escalate_now)},
@@ -331,7 +331,7 @@ const struct option_row option_table[] = {
 
 	TITLE(MORE, "Flight recorder (watch):"),
 	{"comm", 0, OPTION_MORE, "NAME",
-	 "Watch processes of that name, also later ones; may be repeated, as are the next three",
+	 "Watch processes of that name, also later ones; may be repeated, as may the next three",
 	 .take = take_names, FIELD(watch.comms)},
 	{"cgroup", 0, OPTION_MORE, "PATH",
 	 "Watch the processes of a cgroup and those below it, e.g. /system.slice/llm.service",
@@ -363,7 +363,8 @@ const struct option_row option_table[] = {
 	 "How long they are traced every --sample-every, as something to compare with; 0: never; "
 	 "a bare number is in seconds (default: 2)",
 	 TIME(watch.sample_ns, NS_PER_S, 0, 600 * NS_PER_S)},
-	{"sample-every", 0, OPTION_MORE, "TIME", "See --sample (default: 10m)",
+	{"sample-every", 0, OPTION_MORE, "TIME",
+	 "See --sample; a bare number is in seconds (default: 10m)",
 	 TIME(watch.sample_every_ns, NS_PER_S, 10 * NS_PER_S, OPTION_TIME_MAX)},
 	{"cooldown", 0, OPTION_MORE, "TIME",
 	 "Least time between two dumps of an engine, unless SIGUSR1 asks for one; a bare number is "
