@@ -165,8 +165,9 @@ int step_probes_attach_exits(struct uprobes *uprobes, const struct bpf_program *
 
 void step_probes_detach_exits(struct uprobes *uprobes, uint32_t kind)
 {
-	uprobes__detach(uprobes, FBT_PROBE_KIND | FBT_PROBE_END | FBT_PROBE_SITE,
-			kind | FBT_PROBE_END);
+	/* A window is open, and its rings are to be read meanwhile. */
+	uprobes__detach_later(uprobes, FBT_PROBE_KIND | FBT_PROBE_END | FBT_PROBE_SITE,
+			      kind | FBT_PROBE_END);
 }
 
 static struct uprobe_place place_of_site(const struct step_site *site, uint32_t kind)

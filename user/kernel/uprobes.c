@@ -46,10 +46,23 @@ struct attached {
 	struct bpf_link *perf_link;
 };
 
+struct detaching {
+	const struct attached *attached;
+	size_t count;
+	size_t next; /* atomic: index of the first one that no thread has taken */
+};
+
+/* Links that a thread closes while the tool goes on. */
+struct leaving {
+	pthread_t thread;
+	struct detaching links; /* freed when the thread is joined */
+};
+
 struct uprobes {
 	bool multi;
 	bool quiet;
 	VEC(struct attached) attached;
+	VEC(struct leaving *) leaving;
 };
 
 struct uprobes *uprobes__new(bool multi)
@@ -73,12 +86,6 @@ static void detach(const struct attached *attached)
 	bpf_link__destroy(attached->perf_link);
 }
 
-struct detaching {
-	const struct attached *attached;
-	size_t count;
-	size_t next; /* atomic: index of the first one that no thread has taken */
-};
-
 static void *detach_some(void *ctx)
 {
 	struct detaching *all = ctx;
@@ -90,6 +97,29 @@ static void *detach_some(void *ctx)
 }
 
 /*
+ * Signals must reach the thread that waits for them, so other threads block them, except SIGSYS: if
+ * it is blocked, a call that the seccomp filter refuses kills the process. Returns how many threads
+ * could be started.
+ */
+static size_t start_detachers(struct detaching *all, pthread_t *threads, size_t count)
+{
+	sigset_t signals, before;
+	pthread_attr_t attr;
+	size_t started = 0;
+
+	sigfillset(&signals);
+	sigdelset(&signals, SIGSYS);
+	pthread_sigmask(SIG_SETMASK, &signals, &before);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, DETACHER_STACK_BYTES);
+	while (started < count && !pthread_create(&threads[started], &attr, detach_some, all))
+		started++;
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return started;
+}
+
+/*
  * Detaches in parallel. Since Linux 6.13 closing a multi link waits for an RCU Tasks Trace grace
  * period, 30 to 70 ms however many places the link holds. Threads that wait at the same time share
  * a grace period. If no thread can be created, the calling thread closes all links.
@@ -98,27 +128,19 @@ static void detach_together(const struct attached *attached, size_t count)
 {
 	struct detaching all = {.attached = attached, .count = count};
 	pthread_t threads[DETACHERS_MAX];
-	sigset_t signals, before;
-	pthread_attr_t attr;
-	size_t started = 0;
+	size_t wanted = count ? count - 1 : 0, started;
 
-	/*
-	 * Signals must reach the thread that waits for them, so the new threads block them, except
-	 * SIGSYS: if it is blocked, a call that the seccomp filter refuses kills the process.
-	 */
-	sigfillset(&signals);
-	sigdelset(&signals, SIGSYS);
-	pthread_sigmask(SIG_SETMASK, &signals, &before);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, DETACHER_STACK_BYTES);
-	while (started < DETACHERS_MAX && started + 1 < count &&
-	       !pthread_create(&threads[started], &attr, detach_some, &all))
-		started++;
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	started = start_detachers(&all, threads, wanted < DETACHERS_MAX ? wanted : DETACHERS_MAX);
 	detach_some(&all);
 	while (started)
 		pthread_join(threads[--started], NULL);
+}
+
+static void end_leaving(struct leaving *leaving)
+{
+	pthread_join(leaving->thread, NULL);
+	free((void *)leaving->links.attached);
+	free(leaving);
 }
 
 void uprobes__free(struct uprobes *uprobes)
@@ -126,6 +148,9 @@ void uprobes__free(struct uprobes *uprobes)
 	if (!uprobes)
 		return;
 	uprobes__detach(uprobes, 0, 0);
+	while (uprobes->leaving.count)
+		end_leaving(uprobes->leaving.items[--uprobes->leaving.count]);
+	vec_free(&uprobes->leaving);
 	vec_free(&uprobes->attached);
 	free(uprobes);
 }
@@ -140,12 +165,12 @@ void uprobes__merge(struct uprobes *uprobes, struct uprobes *from)
 	uprobes__free(from);
 }
 
-void uprobes__detach(struct uprobes *uprobes, uint64_t mask, uint64_t value)
+/* Moves those that stay to the front. Returns how many these are. */
+static size_t split(struct uprobes *uprobes, uint64_t mask, uint64_t value)
 {
 	struct attached *items = uprobes->attached.items;
 	size_t kept = 0;
 
-	/* Move those that stay to the front. */
 	for (size_t i = 0; i < uprobes->attached.count; i++) {
 		struct attached attached = items[i];
 
@@ -154,7 +179,60 @@ void uprobes__detach(struct uprobes *uprobes, uint64_t mask, uint64_t value)
 		items[i] = items[kept];
 		items[kept++] = attached;
 	}
-	detach_together(items + kept, uprobes->attached.count - kept);
+	return kept;
+}
+
+void uprobes__detach(struct uprobes *uprobes, uint64_t mask, uint64_t value)
+{
+	size_t kept = split(uprobes, mask, value);
+
+	detach_together(uprobes->attached.items + kept, uprobes->attached.count - kept);
+	uprobes->attached.count = kept;
+}
+
+static void end_those_that_have_left(struct uprobes *uprobes)
+{
+	size_t kept = 0;
+
+	vec_for_each (leaving, &uprobes->leaving) {
+		if (pthread_tryjoin_np((*leaving)->thread, NULL)) {
+			uprobes->leaving.items[kept++] = *leaving;
+			continue;
+		}
+		free((void *)(*leaving)->links.attached);
+		free(*leaving);
+	}
+	uprobes->leaving.count = kept;
+}
+
+/* false: nothing was done. */
+static bool leave(struct uprobes *uprobes, const struct attached *attached, size_t count)
+{
+	struct leaving *leaving = calloc(1, sizeof(*leaving));
+	struct attached *copy = calloc(count, sizeof(*copy));
+
+	if (!leaving || !copy || vec_push(&uprobes->leaving, leaving))
+		goto fail;
+	memcpy(copy, attached, count * sizeof(*copy));
+	leaving->links = (struct detaching){.attached = copy, .count = count};
+	if (start_detachers(&leaving->links, &leaving->thread, 1))
+		return true;
+	uprobes->leaving.count--;
+fail:
+	free(copy);
+	free(leaving);
+	return false;
+}
+
+void uprobes__detach_later(struct uprobes *uprobes, uint64_t mask, uint64_t value)
+{
+	size_t kept = split(uprobes, mask, value);
+	const struct attached *first = uprobes->attached.items + kept;
+	size_t count = uprobes->attached.count - kept;
+
+	end_those_that_have_left(uprobes);
+	if (count && !leave(uprobes, first, count))
+		detach_together(first, count);
 	uprobes->attached.count = kept;
 }
 

@@ -57,6 +57,13 @@ int uprobes__attach(struct uprobes *uprobes, const struct bpf_program *program, 
  */
 void uprobes__detach(struct uprobes *uprobes, uint64_t mask, uint64_t value);
 
+/*
+ * The same, but a thread does it while the caller goes on: for tens of milliseconds the probes are
+ * still hit, and longer where threads that may not be preempted keep the CPUs. uprobes__free waits
+ * for it.
+ */
+void uprobes__detach_later(struct uprobes *uprobes, uint64_t mask, uint64_t value);
+
 /* Whether this kernel has uprobe_multi links. */
 bool uprobes_have_multi(void);
 
