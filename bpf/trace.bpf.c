@@ -111,7 +111,8 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	__u64 duration = now - start;
 	__u32 nr = slot->nr < FBT_NR_COUNT ? slot->nr : FBT_NR_COUNT - 1;
 	__u32 at = index * FBT_NR_COUNT + nr;
-	int failed = (__u64)ret >= (__u64)-4095;
+	/* What rt_sigreturn returns is what the interrupted code had in that register. */
+	int failed = nr != NR_RT_SIGRETURN && (__u64)ret >= (__u64)-4095;
 	struct fbt_sum *row = bpf_map_lookup_elem(&rows, &at);
 
 	slot->start_ns = 0;

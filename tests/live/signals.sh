@@ -34,6 +34,25 @@ kill -INT "$TOOL"
 end_tool 0 'SIGINT ends the window even where it was ignored'
 fact 'SIGINT: everything is written' 'len(S) > 100 and R["steps"] == len(S)'
 
+# A handler that ends an interrupted call gives it back what that returned: no error of its own.
+kill -TERM "$ENGINE"
+wait "$ENGINE"
+python3 -c 'import signal, time
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+while True: time.sleep(1)' 7>&- &
+interrupted=$!
+sleep 0.5
+rm -f "${OUT:?}".*
+run_tool -p "$interrupted" -d 1
+end_tool 0 'calls that signals interrupt are traced'
+kill -KILL "$interrupted"
+wait "$interrupted" 2>/dev/null
+fact 'each counts as one error' "table['rt_sigreturn'] > 20 and errors['clock_nanosleep'] > 20 and
+	errors.get('rt_sigreturn', 0) == 0"
+start_engine --steps 0 --sleep-us 500
+go
+
 # Opening a FIFO without a reader waits.
 mkfifo "$TMP/fifo"
 for signal in INT TERM; do

@@ -104,8 +104,20 @@ void slots_mark_blocked(struct shared *shared, uint32_t slot)
 	shared->slots[slot].born_ns = UINT64_MAX;
 }
 
+/* A later thread of that number gets a slot of its own. */
+static void clear_id(const struct shared *shared, uint32_t index)
+{
+	uint16_t *id = slot_id(shared, shared->slots[index].tid);
+	uint16_t ours = (uint16_t)index;
+
+	if (id)
+		__atomic_compare_exchange_n(id, &ours, 0, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE);
+}
+
 static void end_slot(struct shared *shared, uint32_t index, uint64_t now_ns)
 {
+	clear_id(shared, index);
 	shared->tgids[index] = 0;
 	shared->slots[index].died_ns = now_ns;
 	shared->slots[index].died_cpu_ns = FBT_USE_UNKNOWN;

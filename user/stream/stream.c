@@ -203,8 +203,8 @@ static void take_event(void *ctx, const struct fbt_header *event)
 		if (vec_push(&stream->steps, *(const struct fbt_ring_step *)event))
 			stream->steps_dropped++;
 	} else if (event->type == FBT_EVENT_TARGET) {
-		if (!((const struct fbt_target *)event)->parent_tgid)
-			slow_calls__forget(stream->slow, ((const struct fbt_target *)event)->tgid);
+		/* After execve, and in a child, whose number an earlier process may have had. */
+		slow_calls__forget(stream->slow, ((const struct fbt_target *)event)->tgid);
 		stream->options.on_process(stream->options.ctx, (const struct fbt_target *)event);
 	} else if (event->type == FBT_EVENT_SITE) {
 		stream->options.on_site(stream->options.ctx, (const struct fbt_ring_site *)event);
