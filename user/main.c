@@ -71,9 +71,11 @@ static void do_nothing(int signo)
 
 /*
  * A shell script ignores SIGINT in its background jobs and may send it to them later, so SIGINT
- * gets its default action back. SIGUSR1 asks for an escalation; outside of a window it must not end
- * us. It has a handler because COMMAND would inherit an ignored signal. It is blocked until the
- * event loop takes it, so that a request that comes before the window is served in the window.
+ * gets its default action back. So does SIGCHLD: where it is ignored, as below some supervisors, no
+ * signal comes when a child or a traced thread stops or ends. SIGUSR1 asks for an escalation;
+ * outside of a window it must not end us. It has a handler because COMMAND would inherit an ignored
+ * signal. It is blocked until the event loop takes it, so that a request that comes before the
+ * window is served in the window.
  */
 static void set_signals(void)
 {
@@ -84,6 +86,7 @@ static void set_signals(void)
 	/* A file that reaches ulimit -f is then an error of its write(2). */
 	sigaction(SIGXFSZ, &nothing, NULL);
 	signal(SIGINT, SIG_DFL);
+	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&manual);
 	sigaddset(&manual, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &manual, NULL);

@@ -31,10 +31,15 @@ def main():
         pairs = [(row, told(step)) for row, step in zip(truth, steps) if row["name"] == name]
         fact("%s: handlers are counted" % name,
              [p for p in pairs if (p[0]["handled"], p[0]["left"]) != p[1][:2]])
-        # Entering a handler, and the handler's own calls, take some microseconds.
+        # Entering a handler, and the handler's own calls, take some microseconds. What the host of
+        # a virtual machine takes is known at the next tick only, and may count for another one.
         fact("%s: their time is right" % name,
-             [p for p in pairs if not -100 < p[1][2] - p[0]["cpu_ns"] / 1000
-              < 100 + 50 * p[0]["handled"]])
+             [p for p in pairs if not -100 - p[0]["away_ns"] / 1000
+              < p[1][2] - p[0]["cpu_ns"] / 1000
+              < 100 + 50 * p[0]["handled"] + p[0]["away_ns"] / 1000])
+        away = [row["away_ns"] // 1000 for row, _ in pairs]
+        print("# %s: without a CPU for %d us at most, %d in the median" % (
+            name, max(away), sorted(away)[len(away) // 2]))
     sys.exit(failed)
 
 

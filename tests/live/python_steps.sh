@@ -88,8 +88,8 @@ is 'the tool is stopped for long: the engine ends as ever' $? 0
 end_tool
 has 'that steps are missing is said' "$OUT.err" 'Python steps are missing'
 fact 'steps are missing' "1000 < len($core) < T['core_calls'] - 500"
-fact 'and those after it are there' "$core[-1]['arg.n_requests'] == 11999 % 5 and
-	$core[-1]['start_us'] - $core[0]['start_us'] > 10e6"
+fact 'and those after it are there' "(${core})[-1]['arg.n_requests'] == 11999 % 5 and
+	(${core})[-1]['start_us'] - (${core})[0]['start_us'] > 10e6"
 
 # The tool is killed while functions are armed.
 run_tool -p "$ENGINE"

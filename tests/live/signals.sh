@@ -53,6 +53,11 @@ fact 'each counts as one error' "table['rt_sigreturn'] > 20 and errors['clock_na
 start_engine --steps 0 --sleep-us 500
 go
 
+# Below a supervisor that ignores SIGCHLD, nobody would be told that COMMAND has ended.
+rm -f "${OUT:?}".*
+timeout 60 env --ignore-signal=CHLD "$FBT" --trace none --profile none -- sh -c 'exit 7' >/dev/null 2>"$OUT.err"
+is 'SIGCHLD ignored at the start: the status of COMMAND' $? 7
+
 # Opening a FIFO without a reader waits.
 mkfifo "$TMP/fifo"
 for signal in INT TERM; do

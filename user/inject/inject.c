@@ -30,6 +30,8 @@
 #define ANSWER_WAIT_NS (5 * NS_PER_S)
 /* How often to check during that wait whether the process has called execve. */
 #define LOOK_NS (200 * NS_PER_MS)
+/* How long a child that was killed may take to end. */
+#define BURY_MS 1000
 /* Pause between two searches for the page, doubled each time. */
 #define PAUSE_MIN_NS (NS_PER_MS / 20)
 #define PAUSE_MAX_NS (5 * NS_PER_MS)
@@ -437,14 +439,18 @@ int inject__start(struct inject **result, uint32_t tgid, const struct inject_loa
 	return start(result, tgid, load, timeout_ns, broker_is_there());
 }
 
-/* Kills and reaps the child. Returns its wait status. */
+/*
+ * Kills and reaps the child. Returns its wait status; 0 if it does not end, as in a read of a file
+ * system that does not answer: it is left, because the tool has rings to read.
+ */
 static int bury_child(struct inject *inject)
 {
+	const struct timespec pause = {.tv_nsec = NS_PER_MS};
 	int status = 0;
 
 	broker_kill(inject->pid);
-	while (waitpid(inject->pid, &status, 0) < 0 && errno == EINTR)
-		continue;
+	for (int i = 0; i < BURY_MS && !waitpid(inject->pid, &status, WNOHANG); i++)
+		nanosleep(&pause, NULL);
 	inject->pid = 0;
 	close(inject->outcome_fd);
 	return status;

@@ -19,10 +19,11 @@
 #define PACKET_BYTES_MAX (16u << 20)
 #define SEQUENCES_MAX	 8192
 /* Texts that are moved to make room for those that do not come in order. */
-#define SHIFTS_MAX (1ull << 28)
-#define TEXTS_MAX  (4u << 20) /* of all sequences together */
-#define TRACKS_MAX 1000000
-#define DEPTH_MAX  512
+#define SHIFTS_MAX     (1ull << 28)
+#define TEXTS_MAX      (4u << 20) /* of all sequences together */
+#define TEXT_BYTES_MAX (16u << 10)
+#define TRACKS_MAX     1000000
+#define DEPTH_MAX      512
 
 /* Lanes that are no threads: above all thread ids, and all lanes of other formats. */
 #define NAMED_LANES 1000000000
@@ -95,9 +96,12 @@ static int refuse(struct reading *reading, const char *reason)
 	return -EBADMSG;
 }
 
+/* Cut: each event that names a text has a copy of it, so a small file could fill the memory. */
 static char *copy_text(const struct proto_field *field)
 {
-	return field->data ? strndup((const char *)field->data, field->size) : NULL;
+	size_t size = field->size < TEXT_BYTES_MAX ? field->size : TEXT_BYTES_MAX;
+
+	return field->data ? strndup((const char *)field->data, size) : NULL;
 }
 
 static struct sequence *find_sequence(struct reading *reading, uint32_t id)

@@ -221,6 +221,14 @@ bool python_guest_is_inherited(uint32_t tgid)
 	       maps_search(processes_live_thread(tgid), LIBRARY_NAME, is_library, NULL);
 }
 
+static void beat(struct python_guest *guest)
+{
+	__atomic_store_n(&guest->page->lease_ns,
+			 clock_ns(CLOCK_MONOTONIC) + (uint64_t)guest->clock_ahead_ns +
+				 FBT_PYTHON_LEASE_NS,
+			 __ATOMIC_RELEASE);
+}
+
 int python_guest__open(struct python_guest **result, uint32_t tgid, uint32_t *holder)
 {
 	struct python_guest *guest = calloc(1, sizeof(*guest));
@@ -240,7 +248,7 @@ int python_guest__open(struct python_guest **result, uint32_t tgid, uint32_t *ho
 	/* What an earlier tool wished for is not ours. */
 	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++)
 		guest->page->slots[i].function[0] = '\0';
-	python_guest__beat(guest);
+	beat(guest);
 	*result = guest;
 	return 0;
 }
@@ -289,14 +297,6 @@ void python_guest__suggest(struct python_guest *guest, unsigned int slot)
 		guest->page->slots[slot].suggests = 1;
 }
 
-void python_guest__beat(struct python_guest *guest)
-{
-	__atomic_store_n(&guest->page->lease_ns,
-			 clock_ns(CLOCK_MONOTONIC) + (uint64_t)guest->clock_ahead_ns +
-				 FBT_PYTHON_LEASE_NS,
-			 __ATOMIC_RELEASE);
-}
-
 /* After a lapse another tool may have taken the page, before that was seen. */
 static bool is_of_another(struct python_guest *guest)
 {
@@ -316,7 +316,7 @@ int python_guest__keep(struct python_guest *guest)
 		return -EBUSY;
 	if (load(&guest->page->tool) == (uint32_t)getpid() &&
 	    load(&guest->page->lapses) == guest->lapses) {
-		python_guest__beat(guest);
+		beat(guest);
 		return 0;
 	}
 	if (take_page(guest->page, guest->pid, guest->clock_ahead_ns, &holder)) {
@@ -324,7 +324,7 @@ int python_guest__keep(struct python_guest *guest)
 		return -EBUSY;
 	}
 	take_state(guest);
-	python_guest__beat(guest);
+	beat(guest);
 	return -ESTALE;
 }
 
@@ -344,7 +344,7 @@ int python_guest__ask(struct python_guest *guest, enum fbt_python_command comman
 	/* The answer to an order that was taken would be written over this one. */
 	if (!python_guest__withdraw(guest) && (load(&guest->page->order) & 3) == FBT_PYTHON_TAKEN)
 		return -EAGAIN;
-	python_guest__beat(guest);
+	beat(guest);
 	guest->number = (guest->number + 1) & 0x3fffffff;
 	__atomic_store_n(&guest->page->command, command, __ATOMIC_RELEASE);
 	__atomic_store_n(&guest->page->order, FBT_PYTHON_ORDER(guest->number, FBT_PYTHON_ASKED),

@@ -68,14 +68,11 @@ int python_guest__poll(const struct python_guest *guest);
 /* false: the library has begun with the order, so it will be answered. */
 bool python_guest__withdraw(struct python_guest *guest);
 
-/* Tells the library that the tool lives. */
-void python_guest__beat(struct python_guest *guest);
-
 /*
- * The same; call at least once a second while functions are armed. 0; -ESTALE the lease had ended,
- * because the tool had no CPU for so long: the library has disarmed and forgotten all functions,
- * and the page was taken again; -EBUSY another tool has it by now, and no order is given any more;
- * -EPIPE that was told before.
+ * Tells the library that the tool lives; call at least once a second while functions are armed. 0;
+ * -ESTALE the lease had ended, because the tool had no CPU for so long: the library has disarmed
+ * and forgotten all functions, and the page was taken again; -EBUSY another tool has it by now, and
+ * no order is given any more; -EPIPE that was told before.
  */
 int python_guest__keep(struct python_guest *guest);
 

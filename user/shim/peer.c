@@ -88,6 +88,7 @@ struct gpu_peer {
 	uint64_t look_ns;  /* when the next look is due */
 	uint64_t asked_ns; /* when the shim was asked */
 	uint64_t warn_ns;  /* when to log that we wait for its answer; UINT64_MAX: that was done */
+	bool told_wait;	   /* it was logged once: one that is stopped is asked again and again */
 	uint64_t beat_ns;  /* of our last beat */
 	uint64_t pulse_ns; /* when the pulse last changed */
 	uint32_t pulse;
@@ -535,9 +536,11 @@ static bool is_overdue(struct gpu_peer *peer)
 		return true;
 	if (peer->now_ns >= peer->warn_ns) {
 		peer->warn_ns = UINT64_MAX;
-		log_info("process %u: waiting for CUPTI to start in it, which may take 15 s the "
-			 "first time",
-			 peer->relay.tgid);
+		if (!peer->told_wait)
+			log_info("process %u: waiting for CUPTI to start in it, which may take 15 "
+				 "s the first time",
+				 peer->relay.tgid);
+		peer->told_wait = true;
 	}
 	return false;
 }
