@@ -331,7 +331,8 @@ const struct option_row option_table[] = {
 
 	TITLE(MORE, "Flight recorder (watch):"),
 	{"comm", 0, OPTION_MORE, "NAME",
-	 "Watch processes of that name, also later ones; may be repeated, as may the next three",
+	 "Watch processes of that name, also later ones; may be repeated, as may --cgroup, "
+	 "--container and --unit",
 	 .take = take_names, FIELD(watch.comms)},
 	{"cgroup", 0, OPTION_MORE, "PATH",
 	 "Watch the processes of a cgroup and those below it, e.g. /system.slice/llm.service",
