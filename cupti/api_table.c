@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "api_table.h"
 
-#include <stdbool.h>
 #include <string.h>
+
+static const uint32_t api_kinds[] = {
+	[API_DRIVER] = CUPTI_KIND_DRIVER,
+	[API_RUNTIME] = CUPTI_KIND_RUNTIME,
+};
 
 static bool starts_with(const char *text, size_t length, const char *with)
 {
@@ -67,8 +71,10 @@ static void fill_domain(struct api_table *table, enum api_domain domain,
 		    !name)
 			continue;
 		class = api_class(name, &flags);
-		if (class == FBT_GPU_API_OTHER)
+		if (class == FBT_GPU_API_OTHER) {
+			table->others[domain][cbid] = true;
 			continue;
+		}
 		call->name = name;
 		call->class = (uint16_t) class;
 		call->flags = flags | (domain == API_DRIVER ? FBT_GPU_API_DRIVER : 0);
@@ -93,39 +99,40 @@ const struct api_call *api_table__find(const struct api_table *table, uint32_t k
 	return call->name ? call : NULL;
 }
 
-static uint32_t switch_kind(const struct cupti_calls *calls, uint32_t kind, uint8_t enable)
+/* Disables the records of all calls of a domain but those of the table. */
+static uint32_t disable_others(const struct api_table *table, enum api_domain domain,
+			       uint32_t (*set)(uint32_t cbid, uint8_t enable))
 {
-	return enable ? calls->enable(kind) : calls->disable(kind);
+	uint32_t failed = CUPTI_OK;
+
+	for (uint32_t cbid = 1; cbid < API_TABLE_CBIDS; cbid++) {
+		uint32_t result = table->others[domain][cbid] ? set(cbid, 0) : CUPTI_OK;
+
+		failed = failed ? failed : result;
+	}
+	return failed;
 }
 
-uint32_t api_table__enable(const struct api_table *table, const struct cupti_calls *calls,
-			   uint8_t enable)
+uint32_t api_table__enable(const struct api_table *table, const struct cupti_calls *calls)
 {
-	uint32_t (*const each[])(uint32_t cbid, uint8_t enable) = {
+	uint32_t (*const set[])(uint32_t cbid, uint8_t enable) = {
 		[API_DRIVER] = calls->enable_driver_api,
 		[API_RUNTIME] = calls->enable_runtime_api,
-	};
-	static const uint32_t kinds[] = {
-		[API_DRIVER] = CUPTI_KIND_DRIVER,
-		[API_RUNTIME] = CUPTI_KIND_RUNTIME,
 	};
 	uint32_t failed = CUPTI_OK;
 
 	for (int domain = 0; domain < API_DOMAIN_COUNT; domain++) {
-		if (!each[domain]) {
-			uint32_t result = switch_kind(calls, kinds[domain], enable);
+		uint32_t result = calls->enable(api_kinds[domain]);
 
-			failed = failed ? failed : result;
-			continue;
-		}
-		for (uint32_t cbid = 1; cbid < API_TABLE_CBIDS; cbid++) {
-			uint32_t result;
-
-			if (!table->calls[domain][cbid].name)
-				continue;
-			result = each[domain](cbid, enable);
-			failed = failed ? failed : result;
-		}
+		if (!result && set[domain])
+			result = disable_others(table, domain, set[domain]);
+		failed = failed ? failed : result;
 	}
 	return failed;
+}
+
+void api_table__disable(const struct cupti_calls *calls)
+{
+	for (int domain = 0; domain < API_DOMAIN_COUNT; domain++)
+		calls->disable(api_kinds[domain]);
 }

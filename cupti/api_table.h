@@ -6,6 +6,8 @@
 #ifndef FERRUM_API_TABLE_H
 #define FERRUM_API_TABLE_H
 
+#include <stdbool.h>
+
 #include "cupti_abi.h"
 #include "fbt_gpu.h"
 
@@ -25,6 +27,7 @@ struct api_call {
 
 struct api_table {
 	struct api_call calls[API_DOMAIN_COUNT][API_TABLE_CBIDS];
+	bool others[API_DOMAIN_COUNT][API_TABLE_CBIDS]; /* calls that are not recorded */
 	uint32_t count;
 };
 
@@ -44,10 +47,14 @@ void api_table__fill(struct api_table *table, const struct cupti_calls *calls);
 const struct api_call *api_table__find(const struct api_table *table, uint32_t kind, uint32_t cbid);
 
 /*
- * Enables or disables the records of these calls: one by one, or, where CUPTI cannot (before 12.5),
- * by whole kinds; record_writer__put then skips all other calls. Returns the first CUPTI error.
+ * Enables the records of these calls: of all calls, and then disables each of the others. The other
+ * way round, as CUPTI's documentation offers it (these calls one by one, without their kind),
+ * CUPTI 13.0 U1 accepts and then records no call. Before 12.5 CUPTI records all calls or none:
+ * record_writer__put then skips the others. Returns the first CUPTI error.
  */
-uint32_t api_table__enable(const struct api_table *table, const struct cupti_calls *calls,
-			   uint8_t enable);
+uint32_t api_table__enable(const struct api_table *table, const struct cupti_calls *calls);
+
+/* Disables the records of all calls. */
+void api_table__disable(const struct cupti_calls *calls);
 
 #endif

@@ -89,7 +89,7 @@ static void note_failure(const struct shim *shim, const char *name, uint32_t res
 static void disable_kinds(struct shim *shim)
 {
 	if (shim->apis_enabled)
-		api_table__enable(&shim->apis, &shim->library.calls, 0);
+		api_table__disable(&shim->library.calls);
 	shim->apis_enabled = false;
 	for (size_t i = COUNT(kinds); i-- > 0;)
 		if (shim->kinds_enabled & 1u << i)
@@ -97,14 +97,14 @@ static void disable_kinds(struct shim *shim)
 	shim->kinds_enabled = 0;
 }
 
-/* API calls are enabled first: without them CUPTI gives launched work no correlation ids. */
+/* API calls are enabled first: work whose call has no record cannot be joined to a step. */
 static enum fbt_gpu_status enable_kinds(struct shim *shim, char *detail)
 {
 	const struct cupti_calls *calls = &shim->library.calls;
 	uint32_t result;
 
 	shim->apis_enabled = true;
-	result = api_table__enable(&shim->apis, calls, 1);
+	result = api_table__enable(&shim->apis, calls);
 	if (result)
 		note_failure(shim, "some calls of the CUDA API", result, detail);
 	for (size_t i = 0; i < COUNT(kinds); i++) {

@@ -24,7 +24,7 @@
  */
 #define FBT_PYTHON_FILE	   "<frozen importlib.ferrum_python>"
 #define FBT_PYTHON_MAGIC   0x4e4f48544d525246ull /* "FRRMTHON" as bytes, little-endian */
-#define FBT_PYTHON_VERSION 2
+#define FBT_PYTHON_VERSION 3
 
 #define FBT_PYTHON_SLOTS      16 /* functions at once */
 #define FBT_PYTHON_ATTRIBUTES 4	 /* of one function */

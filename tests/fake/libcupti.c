@@ -131,8 +131,9 @@ CALL cuptiEnableDomain(uint32_t enable, struct subscriber *subscriber, uint32_t 
 /* The lock is held. */
 static void count_apis(void)
 {
-	cupti.correlating = memchr(cupti.apis[FAKE_DRIVER], 1, CBIDS) ||
-			    memchr(cupti.apis[FAKE_RUNTIME], 1, CBIDS);
+	cupti.correlating =
+		(cupti.kinds[KIND_DRIVER] && memchr(cupti.apis[FAKE_DRIVER], 1, CBIDS)) ||
+		(cupti.kinds[KIND_RUNTIME] && memchr(cupti.apis[FAKE_RUNTIME], 1, CBIDS));
 }
 
 static int set_kind(const char *name, uint32_t kind, bool enable)
@@ -204,6 +205,10 @@ CALL cuptiActivityEnableAndDump(uint32_t kind)
 }
 
 #if FAKE_CUPTI_MAJOR >= 12
+/*
+ * CUPTI's documentation says that calls can be enabled one by one without their kind. CUPTI 13.0 U1
+ * (driver 580.159, H100) says yes to that, and then records none.
+ */
 static int set_api(const char *name, uint32_t domain, uint32_t cbid, uint8_t enable)
 {
 	int result = check_ready(name);

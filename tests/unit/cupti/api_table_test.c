@@ -76,7 +76,6 @@ static void test_class_by_name(void **state)
 static struct {
 	uint32_t enabled[2][API_TABLE_CBIDS];
 	uint32_t kinds;
-	uint32_t calls;
 	uint32_t result;
 } cupti;
 
@@ -86,6 +85,8 @@ static uint32_t get_name(uint32_t domain, uint32_t cbid, const char **name)
 		*name = "cuMemcpy";
 	else if (domain == CUPTI_DOMAIN_DRIVER && cbid == 2)
 		*name = NULL;
+	else if (domain == CUPTI_DOMAIN_DRIVER && cbid == 3)
+		*name = "cuCtxGetCurrent";
 	else if (domain == CUPTI_DOMAIN_DRIVER && (cbid == 307 || cbid == 1900))
 		*name = cbid == 307 ? "cuLaunchKernel" : "cuGraphLaunch_v9";
 	else if (domain == CUPTI_DOMAIN_RUNTIME && (cbid == 17 || cbid == 31))
@@ -98,20 +99,20 @@ static uint32_t get_name(uint32_t domain, uint32_t cbid, const char **name)
 static uint32_t enable_driver(uint32_t cbid, uint8_t enable)
 {
 	cupti.enabled[API_DRIVER][cbid] = enable;
-	cupti.calls++;
 	return cupti.result;
 }
 
 static uint32_t enable_runtime(uint32_t cbid, uint8_t enable)
 {
 	cupti.enabled[API_RUNTIME][cbid] = enable;
-	cupti.calls++;
 	return CUPTI_OK;
 }
 
 static uint32_t enable_kind(uint32_t kind)
 {
 	cupti.kinds |= 1u << kind;
+	for (uint32_t cbid = 1; cbid < API_TABLE_CBIDS; cbid++)
+		cupti.enabled[kind == CUPTI_KIND_DRIVER ? API_DRIVER : API_RUNTIME][cbid] = 1;
 	return kind == CUPTI_KIND_DRIVER ? cupti.result : CUPTI_OK;
 }
 
@@ -163,17 +164,19 @@ static void test_enable_each(void **state)
 	calls.enable_driver_api = enable_driver;
 	calls.enable_runtime_api = enable_runtime;
 	api_table__fill(&table, &calls);
-	assert_int_equal(api_table__enable(&table, &calls, 1), CUPTI_OK);
-	assert_int_equal(cupti.calls, 4);
-	assert_int_equal(cupti.kinds, 0);
+	assert_int_equal(api_table__enable(&table, &calls), CUPTI_OK);
+	assert_int_equal(cupti.kinds, 1u << CUPTI_KIND_DRIVER | 1u << CUPTI_KIND_RUNTIME);
 	assert_int_equal(cupti.enabled[API_DRIVER][307], 1);
 	assert_int_equal(cupti.enabled[API_RUNTIME][31], 1);
-	assert_int_equal(api_table__enable(&table, &calls, 0), CUPTI_OK);
-	assert_int_equal(cupti.enabled[API_DRIVER][307], 0);
+	assert_int_equal(cupti.enabled[API_RUNTIME][17], 0);
+	assert_int_equal(cupti.enabled[API_DRIVER][3], 0);
+	api_table__disable(&calls);
+	assert_int_equal(cupti.kinds, 0);
 	/* If one call fails, the others are still switched. */
 	cupti.result = 27;
-	assert_int_equal(api_table__enable(&table, &calls, 1), 27);
+	assert_int_equal(api_table__enable(&table, &calls), 27);
 	assert_int_equal(cupti.enabled[API_RUNTIME][31], 1);
+	assert_int_equal(cupti.enabled[API_RUNTIME][17], 0);
 }
 
 static void test_enable_kinds(void **state)
@@ -184,12 +187,12 @@ static void test_enable_kinds(void **state)
 	calls.enable_driver_api = NULL;
 	calls.enable_runtime_api = NULL;
 	api_table__fill(&table, &calls);
-	assert_int_equal(api_table__enable(&table, &calls, 1), CUPTI_OK);
+	assert_int_equal(api_table__enable(&table, &calls), CUPTI_OK);
 	assert_int_equal(cupti.kinds, 1u << CUPTI_KIND_DRIVER | 1u << CUPTI_KIND_RUNTIME);
-	assert_int_equal(api_table__enable(&table, &calls, 0), CUPTI_OK);
+	api_table__disable(&calls);
 	assert_int_equal(cupti.kinds, 0);
 	cupti.result = 27;
-	assert_int_equal(api_table__enable(&table, &calls, 1), 27);
+	assert_int_equal(api_table__enable(&table, &calls), 27);
 	assert_int_equal(cupti.kinds, 1u << CUPTI_KIND_DRIVER | 1u << CUPTI_KIND_RUNTIME);
 }
 
