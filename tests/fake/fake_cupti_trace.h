@@ -117,9 +117,8 @@ static bool put(const void *record, struct slot *slot)
 static void trace_begin(struct fake_call *call, uint32_t outer)
 {
 	lock_state();
-	call->recorded =
-		cupti.subscribed && cupti.apis[call->domain][call->cbid] &&
-		cupti.kinds[call->domain == FAKE_DRIVER ? KIND_DRIVER : KIND_RUNTIME];
+	call->recorded = cupti.subscribed && cupti.apis[call->domain][call->cbid] &&
+			 cupti.kinds[call->domain == FAKE_DRIVER ? KIND_DRIVER : KIND_RUNTIME];
 	if (outer)
 		call->correlation = outer;
 	else if (cupti.subscribed && cupti.correlating)

@@ -370,6 +370,7 @@ static void list_work(struct gpu_join *join, struct join_record *record, struct 
 	counts->kernels += work->kind == FBT_GPU_KERNEL;
 	counts->memcpys += work->kind == FBT_GPU_MEMCPY;
 	counts->memsets += work->kind == FBT_GPU_MEMSET;
+	counts->graph_nodes += work->graph_node != 0;
 }
 
 /* Copies a record of one of the four types; false: it is of another. */

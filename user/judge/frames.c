@@ -22,12 +22,16 @@ static bool is_script(const struct code *code)
 	return code && code->record.header.flags & FBT_CODE_SCRIPT;
 }
 
-/* Of libc, its loader, the kernel's vDSO, and the C++ runtime: by the names of their files. */
+/*
+ * Of libc, its loader, the kernel's vDSO, the C++ runtime, and our own library, through which a
+ * Python step is called: by the names of their files.
+ */
 static bool is_runtime(const struct code *code)
 {
-	static const char *const names[] = {
-		"libc.so.",   "libc-2.",      "ld-linux",    "ld-musl",	  "libc.musl",
-		"libpthread", "libstdc++.so", "libgcc_s.so", "libc++.so", "[vdso]"};
+	static const char *const names[] = {"libc.so.",	    "libc-2.",	    "ld-linux",
+					    "ld-musl",	    "libc.musl",    "libpthread",
+					    "libstdc++.so", "libgcc_s.so",  "libc++.so",
+					    "[vdso]",	    "libferrum_py", "memfd:libferrum"};
 	const char *name = code && !is_script(code) ? file_name(code->path) : "";
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -288,6 +288,7 @@ struct gpu_counts {
 	uint64_t kernels;
 	uint64_t memcpys;
 	uint64_t memsets;
+	uint64_t graph_nodes; /* of all three: part of a CUDA graph */
 	uint64_t apis;
 	uint64_t syncs;
 	uint64_t unmeasured; /* work whose times are zero */

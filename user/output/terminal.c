@@ -59,7 +59,7 @@ static void add_step(struct line *line, const struct window *window, const struc
 	if (escalation->budget_given ||
 	    (escalation->judged && times < SLOWER && escalation->budget_ns < step_total_ns(step)))
 		line_add(line, ", budget %s", FORMAT_TIME(escalation->budget_ns));
-	else if (escalation->judged && escalation->usual_ns)
+	else if (escalation->judged && escalation->usual_ns && times >= SLOWER)
 		line_add(line, ", %.*fx usual", times < 10, times);
 }
 

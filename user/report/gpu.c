@@ -8,6 +8,8 @@
 
 #define SHOWN_MAX    8
 #define DETAIL_WIDTH 200
+/* One record of so many, or one step, is not worth a warning. */
+#define WORTH_ONE_OF 1000
 
 static const struct gpu_tally_kind *gpu_of(const struct report *report, int kind)
 {
@@ -445,6 +447,9 @@ static void warn_of_clock(const struct report *report, const struct gpu_process 
 static void warn_of_lost(const struct report *report, const struct gpu_process *process)
 {
 	const struct fbt_gpu_flush *flush = &process->flush;
+	const struct gpu_counts *counts = &process->counts;
+	/* The first work of a window was launched before it. */
+	bool is_unjoined = counts->unjoined * WORTH_ONE_OF > counts->unjoined + counts->joined;
 	const struct {
 		uint64_t count;
 		const char *meaning;
@@ -452,8 +457,9 @@ static void warn_of_lost(const struct report *report, const struct gpu_process *
 		{flush->cupti_dropped, "dropped by CUPTI: the GPU looks idle there"},
 		{flush->ring_lost,
 		 "lost, the ring was full: the GPU looks idle there; " REMEDY_PRIORITY},
-		{process->counts.unmeasured, "without timestamps from CUPTI: ignored"},
-		{process->counts.unjoined, "without the call that launched them: assigned by time"},
+		{counts->unmeasured, "without timestamps from CUPTI: ignored"},
+		{is_unjoined ? counts->unjoined : 0,
+		 "without the call that launched them: assigned by time"},
 	};
 	char count[FORMAT_MAX];
 
@@ -471,12 +477,12 @@ static void warn_of_lost(const struct report *report, const struct gpu_process *
 			    ": %s buffers lost, the shim's pool was empty",
 			    process->tgid, count);
 	}
-	if (process->counts.timeouts) {
-		format_count(count, process->counts.timeouts);
+	if (counts->timeouts * WORTH_ONE_OF > counts->steps) {
+		format_count(count, counts->timeouts);
 		report_line(report, STYLE_WARN,
 			    "! %s of %s steps of %" PRIu32
 			    " were closed before all their GPU records arrived",
-			    count, FORMAT_COUNT(process->counts.steps), process->tgid);
+			    count, FORMAT_COUNT(counts->steps), process->tgid);
 	}
 }
 

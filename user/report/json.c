@@ -825,45 +825,6 @@ static void write_process(struct json *json, const struct window *window,
 	json_object_end(json);
 }
 
-static void write_cost(struct json *json, const struct report *report)
-{
-	const struct fbt_cost *measured = &report->window->cost;
-	bool with_calls = window__traces_calls(report->window);
-	struct tally_cost cost;
-
-	tally_cost(report->tally, report->window, &cost);
-	json_object_begin(json, "cost");
-	if (with_calls) {
-		json_uint(json, "per_call_ps", measured->call_ps);
-		json_uint(json, "per_neighbor_call_ps", measured->neighbor_ps);
-	}
-	json_uint(json, "per_step_ns", measured->step_ns);
-	if (with_calls) {
-		json_uint(json, "floor_ns", measured->floor_ns);
-		json_uint(json, "calls", cost.calls);
-		json_uint(json, "added_by_calls_ns", cost.call_ns);
-	}
-	json_uint(json, "added_by_steps_ns", cost.step_ns);
-	if (cost.faults) {
-		json_uint(json, "per_timed_fault_ps", measured->fault_ps);
-		json_uint(json, "timed_faults", cost.faults);
-		json_uint(json, "added_by_timed_faults_ns", cost.fault_ns);
-	}
-	if (measured->collections) {
-		json_uint(json, "per_collection_ns", measured->collection_ns);
-		json_uint(json, "collections", measured->collections);
-		json_uint(json, "added_by_collections_ns", cost.collection_ns);
-	}
-	json_uint(json, "traced_ns", cost.traced_ns);
-	json_double(json, "added_percent", cost.percent);
-	json_double(json, "added_in_steps_percent", cost.step_percent);
-	json_uint(json, "tool_cpu_ns", measured->cpu_ns);
-	json_uint(json, "tool_rss_bytes", measured->rss_bytes);
-	json_uint(json, "ring_bytes", measured->ring_bytes);
-	report_json_explain_cost(json, report->window);
-	json_object_end(json);
-}
-
 void report_json_write(const struct report *report)
 {
 	const struct window *window = report->window;
@@ -886,7 +847,7 @@ void report_json_write(const struct report *report)
 	write_gpu_processes(&json, window);
 	report_json_driver(&json, report);
 	write_escalations(&json, report);
-	write_cost(&json, report);
+	report_json_cost(&json, report);
 	json_array_begin(&json, "files");
 	for (size_t i = 0; report->files && report->files[i]; i++)
 		json_string(&json, NULL, report->files[i]);

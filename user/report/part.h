@@ -98,6 +98,10 @@ void report_json_findings(struct json *json, const struct report *report);
 void report_processes(const struct report *report);
 void report_threads(const struct report *report, const struct process *process);
 
+/* What tracing added to the targets, and what the tool used itself. */
+void report_cost(const struct report *report);
+void report_json_cost(struct json *json, const struct report *report);
+
 /* What --explain has found out about the steps with one cause; and what that has cost. */
 void report_explained(const struct report *report, const struct explained_tally *tally);
 void report_json_explained(struct json *json, const struct explained_tally *tally);

@@ -290,21 +290,6 @@ uint64_t tally_open_steps(const struct tally *tally);
 /* Adds the collections of one sum to another. */
 void tally_add_garbage(struct tally_stalls *to, const struct tally_stalls *from);
 
-/* What tracing added to the targets. */
-struct tally_cost {
-	uint64_t calls; /* of all traced processes */
-	uint64_t steps;
-	uint64_t call_ns;	/* added by all calls */
-	uint64_t step_ns;	/* added by all steps */
-	uint64_t faults;	/* page faults that were timed … */
-	uint64_t fault_ns;	/* … and what that added */
-	uint64_t collection_ns; /* added by the probes of garbage collections */
-	uint64_t traced_ns;	/* sum of the times the processes were traced */
-	double percent;		/* of traced_ns */
-	double step_percent;	/* what was added within steps, of step time */
-};
-
-void tally_cost(const struct tally *tally, const struct window *window, struct tally_cost *cost);
 uint64_t tally_window_ns(const struct window *window);
 
 /* For how long a process was traced. */

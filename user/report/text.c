@@ -299,90 +299,6 @@ static void write_lost(const struct report *report)
 			     FORMAT_COUNT(window->looks.blind));
 }
 
-static void write_added(const struct report *report, const struct tally_cost *cost)
-{
-	const struct fbt_cost *measured = &report->window->cost;
-	bool with_calls = window__traces_calls(report->window);
-
-	if (with_calls ? !measured->call_ps : !measured->step_ns) {
-		report_field(report, "Cost", "added to the target: not measured");
-		return;
-	}
-	report_field(report, "Cost",
-		     "added to the target: %s of the traced time, %s of the step time",
-		     FORMAT_PERCENT(cost->percent), FORMAT_PERCENT(cost->step_percent));
-	if (!with_calls)
-		report_field(report, "",
-			     "%s steps x up to %s = %s; system calls: nothing, as none is traced",
-			     FORMAT_COUNT(cost->steps), FORMAT_TIME(measured->step_ns),
-			     FORMAT_TIME(cost->step_ns));
-	else if (cost->steps)
-		report_field(report, "", "%s calls x %s = %s, %s steps x up to %s = %s",
-			     FORMAT_COUNT(cost->calls),
-			     FORMAT_TIME((double)measured->call_ps / 1000),
-			     FORMAT_TIME(cost->call_ns), FORMAT_COUNT(cost->steps),
-			     FORMAT_TIME(measured->step_ns), FORMAT_TIME(cost->step_ns));
-	else
-		report_field(report, "", "%s calls x %s = %s", FORMAT_COUNT(cost->calls),
-			     FORMAT_TIME((double)measured->call_ps / 1000),
-			     FORMAT_TIME(cost->call_ns));
-}
-
-/* In most windows no page fault is timed. */
-static void write_timed_faults(const struct report *report, const struct tally_cost *cost)
-{
-	if (cost->faults)
-		report_field(report, "", "%s timed page faults x %s = %s",
-			     FORMAT_COUNT(cost->faults),
-			     FORMAT_TIME((double)report->window->cost.fault_ps / 1000),
-			     FORMAT_TIME(cost->fault_ns));
-}
-
-static void write_collections(const struct report *report, const struct tally_cost *cost)
-{
-	const struct fbt_cost *measured = &report->window->cost;
-
-	if (measured->collections)
-		report_field(report, "", "%s garbage collections x up to %s = %s",
-			     FORMAT_COUNT(measured->collections),
-			     FORMAT_TIME(measured->collection_ns),
-			     FORMAT_TIME(cost->collection_ns));
-}
-
-static void write_cost(const struct report *report)
-{
-	const struct window *window = report->window;
-	const struct fbt_cost *measured = &window->cost;
-	struct tally_cost cost;
-
-	tally_cost(report->tally, window, &cost);
-	write_added(report, &cost);
-	write_timed_faults(report, &cost);
-	write_collections(report, &cost);
-	report_explain_cost(report);
-	if (measured->rss_bytes)
-		report_field(report, "",
-			     "the tool: %s CPU (%s of one core), RSS %s, rings shared with the "
-			     "kernel %s",
-			     FORMAT_TIME(measured->cpu_ns),
-			     FORMAT_PERCENT(percent_of((double)measured->cpu_ns,
-						       (double)tally_window_ns(window))),
-			     FORMAT_BYTES(measured->rss_bytes), FORMAT_BYTES(measured->ring_bytes));
-	if (measured->neighbor_ps) {
-		report_field(report, "", "cost to untraced processes: %s per system call",
-			     FORMAT_TIME((double)measured->neighbor_ps / 1000));
-	}
-	if (!window__traces_calls(window))
-		return;
-	if (measured->floor_ns) {
-		report_field(report, "Resolution",
-			     "shortest measurable call: %s (mostly tracer overhead)",
-			     FORMAT_TIME(measured->floor_ns));
-	} else {
-		report_field(report, "Resolution", "not measured");
-	}
-}
-
 static void write_own_note(const struct report *report, const struct tally_kind *kind)
 {
 	char faults[128] = "";
@@ -438,7 +354,7 @@ static void write_about(const struct report *report)
 	write_lost(report);
 	report_gpu_about(report);
 	report_python(report);
-	write_cost(report);
+	report_cost(report);
 	write_notes(report);
 	report_files(report);
 }

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "fbt_shared.h"
 #include "judge/hang.h"
+#include "report/cost.h"
 #include "report/part.h"
 
 #define HANGS_SHOWN 5
@@ -165,18 +166,22 @@ static void warn_of_cost(const struct report *report)
 {
 	const struct window *window = report->window;
 	int main_kind = tally_main_kind(report->tally);
-	struct tally_cost cost;
+	struct cost cost;
 
 	for (uint32_t kind = 1; kind < FBT_KIND_COUNT; kind++) {
 		warn_of_untraced(report, kind);
 		warn_of_probes(report, kind);
 	}
-	tally_cost(report->tally, window, &cost);
+	cost_sum(report->tally, window, &cost);
 	if (cost.percent <= COST_OF_WINDOW_PERCENT)
 		return;
 	report_line(report, STYLE_WARN, "! tracing took up to %s of the target's time",
 		    FORMAT_PERCENT(cost.percent > 100 ? 100 : cost.percent));
-	if (cost.fault_ns > cost.call_ns && cost.fault_ns > cost.step_ns)
+	if (cost.gpu_ns > cost.call_ns && cost.gpu_ns > cost.step_ns && cost.gpu_ns > cost.fault_ns)
+		report_line(report, STYLE_WARN,
+			    "  most of it for GPU records, while the GPU is idle: --gpu off leaves "
+			    "them out");
+	else if (cost.fault_ns > cost.call_ns && cost.fault_ns > cost.step_ns)
 		report_line(report, STYLE_WARN,
 			    "  most of it for timing its page faults: --rate-guard 1 lowers it");
 	else if (cost.call_ns <= cost.step_ns)

@@ -81,60 +81,6 @@ static void a_process_is_traced_from_its_start_to_its_exit(void **state)
 	assert_int_equal(tally_process_ns(fixture->window, process), 3000 * MS);
 }
 
-static void cost_without_a_table_uses_the_calls_of_steps(void **state)
-{
-	struct fixture *fixture = *state;
-	struct step step = make_step(fixture, 100 * MS);
-	struct tally tally = {0};
-	struct tally_cost cost;
-
-	fixture->window->cost.call_ps = 500000;
-	assert_int_equal(tally_add(&tally, fixture->window, &step), 0);
-	tally_cost(&tally, fixture->window, &cost);
-	assert_int_equal(cost.calls, 2);
-	assert_int_equal(cost.call_ns, 1000);
-	assert_int_equal(cost.traced_ns, 10000 * MS);
-	assert_true(cost.step_percent > 0.00099 && cost.step_percent < 0.00101);
-	tally_clear(&tally);
-}
-
-/* A capture may hold any figures. A figure that exceeds an integer becomes the largest one. */
-static void impossible_costs_saturate(void **state)
-{
-	struct fixture *fixture = *state;
-	struct step step = make_step(fixture, 100 * MS);
-	struct fbt_sampling *sampling = &fixture->window->sampling[1];
-	struct tally tally = {0};
-	struct tally_cost cost;
-
-	fixture->window->cost.call_ps = UINT64_MAX;
-	fixture->window->cost.step_ns = UINT64_MAX;
-	step.record.sums[0].calls = UINT64_MAX;
-	assert_int_equal(tally_add(&tally, fixture->window, &step), 0);
-	assert_int_equal(tally_add(&tally, fixture->window, &step), 0);
-	tally_cost(&tally, fixture->window, &cost);
-	assert_int_equal(cost.call_ns, UINT64_MAX);
-	assert_int_equal(cost.step_ns, UINT64_MAX);
-	tally_clear(&tally);
-	*sampling = (struct fbt_sampling){.kind = 1, .calls = UINT64_MAX, .watched_ns = 1};
-	assert_int_equal(window__sampled_calls_per_s(fixture->window, 1), UINT64_MAX);
-}
-
-static void intervals_cost_no_probes(void **state)
-{
-	struct fixture *fixture = *state;
-	struct step step = make_step(fixture, 100 * MS);
-	struct tally tally = {0};
-	struct tally_cost cost;
-
-	step.record.kind = 0;
-	fixture->window->cost.step_ns = 1000;
-	assert_int_equal(tally_add(&tally, fixture->window, &step), 0);
-	tally_cost(&tally, fixture->window, &cost);
-	assert_int_equal(cost.step_ns, 0);
-	tally_clear(&tally);
-}
-
 /* Classes have tails up to a maximum number. The tail of the kind covers all of them. */
 static void classes_have_tails_of_their_own(void **state)
 {
@@ -197,9 +143,6 @@ int main(void)
 		TEST(a_profiled_step_is_in_no_other_figure),
 		TEST(the_main_kind_is_the_one_with_the_most_time),
 		TEST(a_process_is_traced_from_its_start_to_its_exit),
-		TEST(cost_without_a_table_uses_the_calls_of_steps),
-		TEST(impossible_costs_saturate),
-		TEST(intervals_cost_no_probes),
 		TEST(classes_have_tails_of_their_own),
 		TEST(what_other_threads_did_is_summed_up_where_it_was_measured),
 	};
