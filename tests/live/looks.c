@@ -521,6 +521,17 @@ static void write_truth(enum way way)
 		functions[way][1], way >= ASKS ? (int)server : 0);
 }
 
+/* Leaves the first CPU, which is taken away: on it this thread would begin its step only later. */
+static void leave_first_cpu(void)
+{
+	cpu_set_t cpus;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) < 2)
+		return;
+	CPU_CLR(0, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
 /* Has the lock held, and then waits for it in a step. */
 static void run_way(enum way way)
 {
@@ -529,8 +540,10 @@ static void run_way(enum way way)
 	first.way = way;
 	if (way == READS)
 		make(&feeder, feed, "feeder");
-	if (way == STARVED)
+	if (way == STARVED) {
+		leave_first_cpu();
 		make(&hogging, hog, "hog");
+	}
 	if (way == CHAIN)
 		make(&other, keep_second, "h-second");
 	if (way == ASKS_STOPPED)
