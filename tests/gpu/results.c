@@ -107,6 +107,22 @@ static bool is_close(double got, double truth, double steps)
 	return off <= SUM_SHARE * truth || off <= SUM_NS_PER_STEP * steps;
 }
 
+/*
+ * The first event is recorded before the first launch, and CUPTI makes launches slower: on an H100 a
+ * graph of 174 kernels began 230 us later. Where more than work is between the events, the time
+ * from the first work to the last may be shorter, by what the GPU was idle.
+ */
+static bool is_view_close(const struct run *run)
+{
+	const struct traced *traced = &run->traced;
+	double least = traced->view_ns + (run->gapless ? 0 : traced->idle_ns);
+
+	if (is_close(traced->view_ns, run->gpu_ns, run->steps))
+		return true;
+	return traced->view_ns < run->gpu_ns &&
+	       (least >= run->gpu_ns || is_close(least, run->gpu_ns, run->steps));
+}
+
 static void check_traced(struct results *results, const struct run *run)
 {
 	const struct traced *traced = &run->traced;
@@ -132,7 +148,7 @@ static void check_traced(struct results *results, const struct run *run)
 	if (run->gpu_ns <= 0)
 		return;
 	check(results, run, "GPU time of steps is that of CUDA events, within 5 % or 50 us",
-	      is_close(traced->view_ns, run->gpu_ns, run->steps), traced->view_ns / run->gpu_ns);
+	      is_view_close(run), traced->view_ns / run->gpu_ns);
 	if (run->gapless)
 		check(results, run, "GPU busy time too, where nothing else is between the events",
 		      is_close(traced->view_busy_ns, run->gpu_ns, run->steps),

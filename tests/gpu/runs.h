@@ -28,7 +28,7 @@ struct traced {
 	double cupti_dropped, ring_lost, no_buffer, unknown;
 	double clock_error_ns, clock_steps, shim_ns;
 	/* from the tool, about its steps */
-	double steps, complete, busy_ns, view_ns, view_busy_ns, step_kernels;
+	double steps, complete, busy_ns, idle_ns, view_ns, view_busy_ns, step_kernels;
 };
 
 struct run {
@@ -204,6 +204,7 @@ static void on_profile_line(struct json_object *line, void *ctx)
 	traced->complete += number(shape, "complete", 0);
 	traced->step_kernels += number(shape, "kernels", 0);
 	traced->busy_ns += number(shape, "busy_ns", 0);
+	traced->idle_ns += number(shape, "idle_ns", 0);
 	traced->view_ns += number(stage_us, "view", 0) * 1e3;
 	traced->view_busy_ns += number(stage_us, "view_busy", 0) * 1e3;
 }
