@@ -37,4 +37,6 @@ trap 'rm -rf "$work"' EXIT
 } >"$work/events"
 "$FBT_BUILD/tests/events" "$work/events" "$work/capture" || { echo 'not ok - the records are made' && exit 1; }
 "$FBT" --replay "$work/capture" --trace none --profile none --report none --html "$work/page.html" 2>/dev/null
-"$python" tests/e2e/html_browser.py "$work/page.html" "$work"
+"$FBT_BUILD/tests/events" tests/golden/gpu.events "$work/gpu" || { echo 'not ok - GPU records are made' && exit 1; }
+"$FBT" --replay "$work/gpu" --trace none --profile none --report none --html "$work/gpu.html" 2>/dev/null
+HTML_GPU="$work/gpu.html" "$python" tests/e2e/html_browser.py "$work/page.html" "$work"

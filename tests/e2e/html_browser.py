@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """Drives the page of html.sh in headless Chromium: PAGE FOLDER. Screenshots are left in FOLDER, or in
-$HTML_SHOTS if that is set."""
+$HTML_SHOTS if that is set. HTML_GPU is a page with GPU records."""
 import hashlib
 import json
+import os
 import sys
 
 from selenium.webdriver import ActionChains, Keys
@@ -101,6 +102,20 @@ def quiet(driver):
     fact('nothing was asked for but the page', not asked, asked)
 
 
+def gpu(driver):
+    driver.get('file://' + os.environ['HTML_GPU'])
+    legend = driver.find_element(By.ID, 'part-legend').text
+    fact('GPU records: the line of the busy GPU is told', 'line: GPU busy 47.7 %' in legend, legend)
+    drawn = picture(driver, 'parts')
+    driver.execute_script('CanvasRenderingContext2D.prototype.stroke = () => {}; dispatchEvent(new Event("resize"))')
+    fact('and drawn', picture(driver, 'parts') != drawn)
+    text = driver.find_element(By.TAG_NAME, 'body').text
+    fact('what the GPU waited for is a table', 'GPU in steps' in text and '47.7 % 45.7 % 4.0 % 2.6 % 0.0 %' in text,
+         text[text.find('GPU in'):][:300])
+    errors = driver.get_log('browser')
+    fact('without an error', not errors, errors)
+
+
 for dark in (False, True):
     driver = start(dark, 1600)
     try:
@@ -110,6 +125,8 @@ for dark in (False, True):
         driver.set_window_size(1240, 2600)
         driver.save_screenshot(f'{shots}/{"dark" if dark else "light"}.png')
         quiet(driver)
+        if not dark:
+            gpu(driver)
     finally:
         driver.quit()
 sys.exit(bool(failures))

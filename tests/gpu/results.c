@@ -108,8 +108,8 @@ static bool is_close(double got, double truth, double steps)
 }
 
 /*
- * The first event is recorded before the first launch, and CUPTI makes launches slower: on an H100 a
- * graph of 174 kernels began 230 us later. Where more than work is between the events, the time
+ * The first event is recorded before the first launch, and CUPTI makes launches slower: on an H100
+ * a graph of 174 kernels began 230 us later. Where more than work is between the events, the time
  * from the first work to the last may be shorter, by what the GPU was idle.
  */
 static bool is_view_close(const struct run *run)

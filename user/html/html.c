@@ -62,7 +62,7 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 		return err ? err : -ENOMEM;
 	step_split(step, &parts);
 	timeline__add(self->timelines[kind], self->points.latest.start_ns, step_total_ns(step),
-		      &parts);
+		      &parts, step->gpu);
 	return 0;
 }
 

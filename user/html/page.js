@@ -456,7 +456,36 @@ function drawParts(context, frame) {
 			y -= tall;
 		});
 	});
+	drawGpu(context, frame, groups, (ratio) => frame.y1 - ratio / (high * 1.05) * height);
 	context.restore();
+}
+
+const gpuOf = (slots) => slots.reduce(([busy, known], slot) =>
+	[busy + (slot.gpu?.[0] ?? 0), known + (slot.gpu?.[1] ?? 0)], [0, 0]);
+
+/* How much of the time that passed the GPU was busy in steps, as a line over the parts. */
+function drawGpu(context, frame, groups, y) {
+	let drawn = false;
+
+	context.strokeStyle = frame.theme.strong;
+	context.lineWidth = 1.5;
+	context.beginPath();
+	for (const group of groups) {
+		const [busy, known] = gpuOf(group.slots);
+
+		if (!known) {
+			drawn = false;
+			continue;
+		}
+		const at = y(busy / (group.to - group.from));
+		if (drawn)
+			context.lineTo(frame.x(group.from), at);
+		else
+			context.moveTo(frame.x(group.from), at);
+		context.lineTo(frame.x(group.to), at);
+		drawn = true;
+	}
+	context.stroke();
 }
 
 function drawHeat(context, frame) {
@@ -590,10 +619,12 @@ function partLegend() {
 	const all = [...total.values()].reduce((a, b) => a + b, 0);
 	const known = !shown.length || columns.flags[shown[0]] & 2;
 
+	const [busy, gpuKnown] = gpuOf(timeline().slots);
+
 	return [...total].filter((entry) => entry[1]).map(([part, ns]) => {
 		const name = (known ? data.part_names : data.probe_part_names)[part] ?? data.part_names[part];
 		return element("span", {}, swatch(partColors[name] ?? "#999"), `${partLabel(name)} ${percent(ns, all)}`);
-	});
+	}).concat(gpuKnown ? [element("span", {class: "strong"}, `line: GPU busy ${percent(busy, gpuKnown)}`)] : []);
 }
 
 function slowest() {
@@ -677,8 +708,18 @@ function gpu() {
 		String(process.pid), process.status, count(process.kernels), count(process.memcpys), count(process.joined), count(process.unjoined),
 		count(process.cupti_dropped + process.ring_lost), process.clock]}));
 
+	const kinds = report.kinds.filter((kind) => kind.gpu?.total_ns).map((kind) => {
+		const figures = kind.gpu, share = (ns) => percent(ns, figures.total_ns);
+		const bound = Object.entries(figures.bound).sort((a, b) => b[1] - a[1])[0];
+
+		return {cells: [kind.name, share(figures.busy_ns), share(figures.host_wait_ns), share(figures.launch_ns),
+			share(figures.queue_ns), share(figures.unattributed_ns), words(bound[0]), count(figures.kernels)]};
+	});
+
+	if (kinds.length)
+		section("GPU in steps", table(["step function", "busy#", "idle: host wait#", "launch calls#", "queue#", "not attributed#", "mostly bound by", "kernels#"], kinds));
 	if (rows.length)
-		section("GPU", table(["process", "status", "kernels#", "copies#", "joined#", "not joined#", "lost#", "clock"], rows));
+		section("GPU records", table(["process", "status", "kernels#", "copies#", "joined#", "not joined#", "lost#", "clock"], rows));
 }
 
 function trust() {
@@ -689,7 +730,8 @@ function trust() {
 	lines.push(lost.length ? `Lost records: ${lost.map(([name, n]) => `${name} ${count(n)}`).join(", ")}. Sums and counts of calls stay exact; single calls are missing.`
 		: "No record was lost.");
 	if (report.incomplete_steps)
-		lines.push(`${count(report.incomplete_steps)} steps are incomplete: lost or cut off by the begin or the end of the window.`);
+		lines.push((report.incomplete_steps === 1 ? "1 step is" : `${count(report.incomplete_steps)} steps are`) +
+			" incomplete: lost or cut off by the begin or the end of the window.");
 	if (report.cut_off)
 		lines.push("The tracer did not see the end of the window.");
 	if (report.detail === "probes")
@@ -701,6 +743,8 @@ function trust() {
 	if (cost) {
 		lines.push(`A traced system call costs ${three(cost.per_call_ps / 1000)} ns, a step up to ${duration(cost.per_step_ns)}: ` +
 			`${tenths(cost.added_percent)} of the target's time. Calls shorter than ${duration(cost.floor_ns)} cannot be told apart.`);
+		if (cost.added_by_gpu_records_ns)
+			lines.push(`GPU records added up to ${duration(cost.added_by_gpu_records_ns)} of it, while the GPU was idle.`);
 		lines.push(`The tool used ${duration(cost.tool_cpu_ns)} of CPU time and ${(cost.tool_rss_bytes / 1048576).toFixed(0)} MiB.`);
 	}
 	section("Can these numbers be trusted?", ...lines.map((line) => element("p", {}, line)));

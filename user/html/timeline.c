@@ -4,12 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arith.h"
+
 #define FIRST_WIDTH_NS	1000000
 #define BINS_PER_OCTAVE 8
 #define FIRST_BIN_NS	1000
 
+/* Places of the sums of a slot. */
+enum {
+	SUM_GPU_BUSY = STEP_PARTS,
+	SUM_GPU_KNOWN, /* time of the steps whose GPU records are complete */
+	SUMS,
+};
+
 struct slot {
-	uint64_t part_ns[STEP_PARTS];
+	uint64_t ns[SUMS];
 	uint32_t bins[TIMELINE_BINS];
 };
 
@@ -62,8 +71,8 @@ static uint32_t bin_of(uint64_t ns)
 
 static void slot_merge(struct slot *into, const struct slot *from)
 {
-	for (int i = 0; i < STEP_PARTS; i++)
-		into->part_ns[i] += from->part_ns[i];
+	for (int i = 0; i < SUMS; i++)
+		into->ns[i] += from->ns[i];
 	for (int i = 0; i < TIMELINE_BINS; i++)
 		into->bins[i] += from->bins[i];
 }
@@ -82,21 +91,53 @@ static void widen(struct timeline *timeline)
 	timeline->width_ns *= 2;
 }
 
-void timeline__add(struct timeline *timeline, uint64_t start_ns, uint64_t total_ns,
-		   const struct step_parts *parts)
+/*
+ * Gives each slot that a step lies in its share of the step's sums; the last one gets what is left
+ * by rounding.
+ */
+static void spread(struct timeline *timeline, uint64_t start_ns, uint64_t total_ns,
+		   uint64_t ns[SUMS])
 {
-	struct slot *slot;
-	uint32_t index;
+	uint64_t end_ns = start_ns + total_ns, at_ns = start_ns;
 
-	while (start_ns / timeline->width_ns >= TIMELINE_SLOTS)
+	while (at_ns / timeline->width_ns < (end_ns - 1) / timeline->width_ns) {
+		uint64_t index = at_ns / timeline->width_ns;
+		uint64_t next_ns = (index + 1) * timeline->width_ns;
+
+		for (int i = 0; i < SUMS; i++) {
+			unsigned __int128 part = ns[i];
+			uint64_t given = (uint64_t)(part * (next_ns - at_ns) / (end_ns - at_ns));
+
+			timeline->slots[index].ns[i] += given;
+			ns[i] -= given;
+		}
+		at_ns = next_ns;
+	}
+	for (int i = 0; i < SUMS; i++)
+		timeline->slots[at_ns / timeline->width_ns].ns[i] += ns[i];
+}
+
+void timeline__add(struct timeline *timeline, uint64_t start_ns, uint64_t total_ns,
+		   const struct step_parts *parts, const struct step_gpu *gpu)
+{
+	uint64_t ns[SUMS] = {0};
+	uint32_t last;
+
+	/* A capture may hold any figures. */
+	total_ns = min_u64(max_u64(total_ns, 1), UINT64_MAX / 2);
+	start_ns = min_u64(start_ns, UINT64_MAX / 2);
+	while ((start_ns + total_ns - 1) / timeline->width_ns >= TIMELINE_SLOTS)
 		widen(timeline);
-	index = (uint32_t)(start_ns / timeline->width_ns);
-	slot = &timeline->slots[index];
-	for (int i = 0; i < STEP_PARTS; i++)
-		slot->part_ns[i] += parts->ns[i];
-	slot->bins[bin_of(total_ns)]++;
-	if (timeline->used <= index)
-		timeline->used = index + 1;
+	memcpy(ns, parts->ns, sizeof(parts->ns));
+	if (gpu && gpu->complete) {
+		ns[SUM_GPU_BUSY] = gpu->all.busy_ns;
+		ns[SUM_GPU_KNOWN] = total_ns;
+	}
+	spread(timeline, start_ns, total_ns, ns);
+	timeline->slots[start_ns / timeline->width_ns].bins[bin_of(total_ns)]++;
+	last = (uint32_t)((start_ns + total_ns - 1) / timeline->width_ns);
+	if (timeline->used <= last)
+		timeline->used = last + 1;
 }
 
 void timeline__write(const struct timeline *timeline, struct json *json, const char *key)
@@ -110,8 +151,14 @@ void timeline__write(const struct timeline *timeline, struct json *json, const c
 		json_object_begin(json, NULL);
 		json_array_begin(json, "parts");
 		for (int j = 0; j < STEP_PARTS; j++)
-			json_uint(json, NULL, slot->part_ns[j]);
+			json_uint(json, NULL, slot->ns[j]);
 		json_array_end(json);
+		if (slot->ns[SUM_GPU_KNOWN]) {
+			json_array_begin(json, "gpu");
+			json_uint(json, NULL, slot->ns[SUM_GPU_BUSY]);
+			json_uint(json, NULL, slot->ns[SUM_GPU_KNOWN]);
+			json_array_end(json);
+		}
 		json_array_begin(json, "bins");
 		for (uint32_t j = 0; j < TIMELINE_BINS; j++) {
 			if (!slot->bins[j])

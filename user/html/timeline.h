@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 #include "base/json.h"
+#include "model/gpu.h"
 #include "model/step.h"
 
 #define TIMELINE_SLOTS 240
@@ -20,16 +21,17 @@ struct timeline;
 
 struct timeline *timeline__new(void); /* NULL: -ENOMEM */
 
-/* start_ns: since the begin of the window. */
+/* start_ns: since the begin of the window. gpu: NULL if there are no GPU records. */
 void timeline__add(struct timeline *timeline, uint64_t start_ns, uint64_t total_ns,
-		   const struct step_parts *parts);
+		   const struct step_parts *parts, const struct step_gpu *gpu);
 
 /* The lower bound of a bin, in ns. */
 uint64_t timeline_bin_ns(uint32_t bin);
 
 /*
- * Writes {"width":ns,"slots":[{"parts":[ns, …],"bins":[[bin, count], …]}, …]}. A step belongs to
- * the slot in which it began.
+ * Writes {"width":ns,"slots":[{"parts":[ns, …],"gpu":[busy ns, known ns],"bins":[[bin, count], …]},
+ * …]}. A step's parts are spread over the slots that it lies in; it is counted in that in which it
+ * began. "gpu" is there if GPU records of a step in the slot are complete.
  */
 void timeline__write(const struct timeline *timeline, struct json *json, const char *key);
 void timeline__free(struct timeline *timeline);

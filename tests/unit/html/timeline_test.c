@@ -17,7 +17,7 @@ static void add(struct timeline *timeline, uint64_t at_ms, uint64_t total_ns)
 {
 	struct step_parts parts = {.ns = {[STEP_OWN] = total_ns - 1, [STEP_AWAIT] = 1}};
 
-	timeline__add(timeline, at_ms * MS, total_ns, &parts);
+	timeline__add(timeline, at_ms * MS, total_ns, &parts, NULL);
 }
 
 /* What timeline__write writes, as one object; the caller puts it. */
@@ -127,12 +127,58 @@ static void sums_stay_exact_in_a_long_window(void **state)
 	timeline__free(timeline);
 }
 
+/* Else a slot would have more time in steps than passed in it. */
+static void a_long_step_is_spread_over_the_slots_that_it_lies_in(void **state)
+{
+	struct timeline *timeline = timeline__new();
+	struct step_parts parts = {.ns = {[STEP_OWN] = 2 * MS + 1}};
+	struct step_gpu gpu = {.complete = true, .all = {.busy_ns = MS}};
+	const uint64_t own_ns[] = {500000, 1000000, 500001}, busy_ns[] = {250000, 500000, 250000};
+	struct json_object *all, *slots;
+	uint64_t known_ns = 0;
+
+	assert_non_null(timeline);
+	timeline__add(timeline, MS / 2, 2 * MS, &parts, &gpu);
+	gpu.complete = false;
+	timeline__add(timeline, 5 * MS, 1000, &parts, &gpu);
+	all = written(timeline);
+	slots = member(member(all, "timeline"), "slots");
+	assert_int_equal(json_object_array_length(slots), 6);
+	for (size_t i = 0; i < 3; i++) {
+		struct json_object *slot = json_object_array_get_idx(slots, i);
+
+		assert_int_equal(item(member(slot, "parts"), STEP_OWN), own_ns[i]);
+		assert_int_equal(item(member(slot, "gpu"), 0), busy_ns[i]);
+		known_ns += item(member(slot, "gpu"), 1);
+		assert_int_equal(json_object_array_length(member(slot, "bins")), i == 0);
+	}
+	assert_int_equal(known_ns, 2 * MS);
+	assert_false(json_object_object_get_ex(json_object_array_get_idx(slots, 5), "gpu", NULL));
+	json_object_put(all);
+	timeline__free(timeline);
+}
+
+/* A capture may hold any figures. */
+static void times_that_cannot_be_do_no_harm(void **state)
+{
+	struct timeline *timeline = timeline__new();
+	struct step_parts parts = {.ns = {[STEP_OWN] = UINT64_MAX}};
+
+	assert_non_null(timeline);
+	timeline__add(timeline, UINT64_MAX, UINT64_MAX, &parts, NULL);
+	timeline__add(timeline, 0, 0, &parts, NULL);
+	json_object_put(written(timeline));
+	timeline__free(timeline);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bins_are_an_eighth_of_an_octave),
 		cmocka_unit_test(a_step_is_in_the_slot_of_its_begin_and_the_bin_of_its_length),
 		cmocka_unit_test(sums_stay_exact_in_a_long_window),
+		cmocka_unit_test(a_long_step_is_spread_over_the_slots_that_it_lies_in),
+		cmocka_unit_test(times_that_cannot_be_do_no_harm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
