@@ -579,6 +579,17 @@ static __always_inline void charge_thread(struct fbt_slot *slot, __u64 cookie,
 	__sync_fetch_and_add(&hits->excess_own_ns, time);
 }
 
+/* Some probes of this kind are switched off: the end of the step might not be seen. */
+static __always_inline bool is_off(__u64 cookie, const struct fbt_control *c)
+{
+	__u64 kind = 1ull << (cookie & (FBT_KIND_COUNT - 1));
+
+	if (c->off_kinds & kind)
+		return true;
+	return c->attaching_kinds & kind &&
+	       c->attaching_tgid == bpf_get_current_pid_tgid() >> 32;
+}
+
 static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 				      const struct fbt_control *c)
 {
@@ -586,8 +597,7 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 	__u32 index;
 	struct fbt_slot *slot;
 
-	/* Some probes of this kind are switched off: the end of the step might not be seen. */
-	if (c->off_kinds >> (cookie & (FBT_KIND_COUNT - 1)) & 1)
+	if (is_off(cookie, c))
 		return 0;
 	slot = current_slot(&index);
 	if (slot && c->charge_ns)

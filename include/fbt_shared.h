@@ -380,6 +380,10 @@ struct fbt_control {
 	 */
 	__u64 off_kinds;
 	__u64 sampled_kinds;
+	/* Kinds that are off in one process, while probes are attached to it. */
+	__u64 attaching_kinds;
+	__u32 attaching_tgid;
+	__u32 unused;
 	__u64 switched_ns; /* when kinds were last switched; no gap begins before this time */
 	/*
 	 * How steps end, a bit per kind. For kinds in learn_kinds the loader is told of call sites

@@ -405,17 +405,23 @@ static void choose_ends(struct steps_found *found, uint32_t kind)
 
 /*
  * Steps may begin only when all probes are attached; otherwise the end of a step might be missed.
+ * Those of other processes go on, unless the rate guard has the kinds switched off everywhere.
  */
 static int attach_probes(struct steps_found *found, struct uprobes *links,
 			 const struct step_probe *probes, size_t count, uint32_t tgid)
 {
-	__u64 *off = &loader__shared(found->live->loader)->control->off_kinds;
+	struct fbt_control *control = loader__shared(found->live->loader)->control;
+	__u64 *off = &control->off_kinds;
 	uint64_t kinds = 0;
 	int err;
 
 	for (size_t i = 0; i < count; i++) {
 		kinds |= kind_bit(probes[i].kind);
 		choose_ends(found, probes[i].kind);
+	}
+	if (tgid && !(found->off_kinds & kinds)) {
+		__atomic_store_n(&control->attaching_tgid, tgid, __ATOMIC_SEQ_CST);
+		off = &control->attaching_kinds;
 	}
 	__atomic_or_fetch(off, kinds, __ATOMIC_SEQ_CST);
 	err = step_probes_attach(links, loader__step_program(found->live->loader), probes, count,
