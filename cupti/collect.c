@@ -12,6 +12,7 @@
 
 #define LAST_BUFFERS_MS 1000 /* longest wait for outstanding buffers at the end */
 #define LATE_MS		20   /* longest wait for buffers that CUPTI returns after a flush */
+#define LAST_TURN_MS	100  /* … after which they are flushed again */
 #define STEP_MS		5    /* pause between two looks at the pool */
 /* A record's buffer is requested at most this long after the record's end. */
 #define REQUEST_NS	  1000000u
@@ -34,12 +35,12 @@ static const struct {
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static void put_state(struct shim *shim, enum fbt_gpu_status status, const char *detail,
-		      uint64_t arm_ns)
+		      uint64_t time_ns, uint64_t arm_ns)
 {
 	const char *strings[] = {detail, shim->library.path};
 	struct fbt_gpu_state state = {
 		.status = status,
-		.time_ns = shim_clock__now(),
+		.time_ns = time_ns,
 		.cupti_version = shim->library.version,
 		.driver_version = shim->driver_version,
 		.shim_version = FBT_GPU_VERSION,
@@ -296,7 +297,8 @@ bool collect__begin(struct shim *shim, uint64_t asked_ns)
 	}
 	if (status == FBT_GPU_ARMED)
 		exit_guard__register(shim, EXIT_STAGE_COLLECTING);
-	put_state(shim, status, detail, status == FBT_GPU_ARMED ? shim_clock__now() - asked_ns : 0);
+	put_state(shim, status, detail, shim_clock__now(),
+		  status == FBT_GPU_ARMED ? shim_clock__now() - asked_ns : 0);
 	if (status != FBT_GPU_ARMED)
 		subscriber__leave(shim);
 	return status == FBT_GPU_ARMED;
@@ -386,25 +388,37 @@ void collect__turn(struct shim *shim)
 	__atomic_fetch_add(&shim->ring.shared->pulse, 1, __ATOMIC_RELEASE);
 }
 
+/* A flush leaves out a buffer with work that still runs, so it is repeated. */
+static void await_last_buffers(struct shim *shim)
+{
+	for (int ms = 0; ms < LAST_BUFFERS_MS; ms += LAST_TURN_MS) {
+		flush(shim, 0);
+		if (await_buffers(shim, UINT64_MAX, LAST_TURN_MS) == UINT64_MAX ||
+		    exit_guard__is_exiting(shim))
+			return;
+	}
+}
+
 /*
  * cuptiFinalize is not called: it synchronizes all contexts, which stops the engine, has crashed
  * engines under load (jax #40260, kineto PR 686), and leaves this libcupti unusable for the next
- * profiler. Without it only CUPTI's own idle state remains.
+ * profiler. Without it CUPTI stays attached, idle, and launches of CUDA graphs stay slower.
+ *
+ * What began after the kinds were disabled has no records, so the end is told as of then.
  */
 void collect__end(struct shim *shim)
 {
-	uint64_t time_ns;
+	uint64_t end_ns = shim_clock__now();
 
 	disable_kinds(shim);
 	buffers__check_clock(shim);
-	flush(shim, 0);
-	await_buffers(shim, UINT64_MAX, LAST_BUFFERS_MS);
-	time_ns = shim_clock__now();
+	await_last_buffers(shim);
 	flush(shim, CUPTI_FLUSH_FORCED);
-	await_buffers(shim, UINT64_MAX, LATE_MS);
+	if (await_buffers(shim, UINT64_MAX, LATE_MS) != UINT64_MAX)
+		__atomic_fetch_add(&shim->no_buffer, 1, __ATOMIC_RELAXED);
 	set_collecting(shim, 0);
-	put_flush(shim, time_ns, true);
+	put_flush(shim, end_ns, true);
 	restore_attributes(shim);
 	subscriber__leave(shim);
-	put_state(shim, FBT_GPU_ENDED, "", 0);
+	put_state(shim, FBT_GPU_ENDED, "", end_ns, 0);
 }

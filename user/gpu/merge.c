@@ -51,6 +51,7 @@ struct merge_process {
 	bool late;			 /* something came that a sealed step should have had */
 	uint32_t patience;		 /* flushes that have to come for a step */
 	uint64_t drop_ns;		 /* what ended by then may leave at the next flush */
+	uint64_t squeezed_ns;		 /* steps that began by then had to give up records */
 	VEC(struct gpu_interval) losses; /* times of which records were lost */
 	struct held_list waiting;	 /* steps that are not sealed */
 	struct gpu_counts *counts;	 /* in the window … */
@@ -187,6 +188,8 @@ static int seal(struct merge_process *process, struct held_step *held, enum gpu_
 	bool is_damaged = false;
 	int err = -ENOMEM;
 
+	if (reason == GPU_SEAL_WATERMARK && held->step.record.start_ns < process->squeezed_ns)
+		reason = GPU_SEAL_ROOM;
 	if (gpu)
 		err = attribution__take(process->attribution, &held->step, gpu, &is_damaged);
 	TAILQ_REMOVE(&process->waiting, held, in_process);
@@ -356,6 +359,9 @@ static int make_records_room(struct merge_process *process)
 		keep_first(&err, seal(process, TAILQ_FIRST(&process->waiting), GPU_SEAL_ROOM));
 		keep_first(&err, drop_until(process, horizon(process)));
 	}
+	/* Nothing is left but the records of steps that are open. */
+	if (gpu_join__count(process->join) > ROOMY_RECORDS)
+		process->squeezed_ns = process->flush.sent_ns;
 	keep_first(&err, drop_to(process, ROOMY_RECORDS, UINT64_MAX));
 	return err;
 }
@@ -390,7 +396,7 @@ static int take_flush(struct merge_process *process, const struct fbt_gpu_flush 
 	now->sent_ns = max_u64(now->sent_ns, now->time_ns);
 	process->last |= flush->last;
 	gpu_join__flush(process->join, now->time_ns);
-	if (flush->cupti_dropped > before.cupti_dropped ||
+	if (flush->cupti_dropped > before.cupti_dropped || flush->unknown > before.unknown ||
 	    without_room(flush) > without_room(&before))
 		err = note_loss(process, (struct gpu_interval){before.time_ns, now->sent_ns});
 	keep_first(&err, resolve(process));

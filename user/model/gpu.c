@@ -397,14 +397,39 @@ int gpu_table_add_device(struct gpu_table *table, const struct fbt_gpu_device *r
 	return err;
 }
 
+static void add_totals(struct fbt_gpu_flush *to, const struct fbt_gpu_flush *from)
+{
+	to->records = add_saturating(to->records, from->records);
+	to->cupti_dropped = add_saturating(to->cupti_dropped, from->cupti_dropped);
+	to->ring_lost = add_saturating(to->ring_lost, from->ring_lost);
+	to->no_buffer = add_saturating(to->no_buffer, from->no_buffer);
+	to->unknown = add_saturating(to->unknown, from->unknown);
+	to->shim_ns = add_saturating(to->shim_ns, from->shim_ns);
+	to->clock_steps = add_saturating(to->clock_steps, from->clock_steps);
+}
+
+/* The totals with those of before are no smaller than the ones that were known. */
+static bool is_armed_again(const struct gpu_process *process, const struct fbt_gpu_flush *record)
+{
+	struct fbt_gpu_flush sum = process->past;
+
+	add_totals(&sum, record);
+	return sum.records < process->flush.records || sum.ring_lost < process->flush.ring_lost ||
+	       sum.shim_ns < process->flush.shim_ns;
+}
+
 int gpu_table_set_flush(struct gpu_table *table, const struct fbt_gpu_flush *record)
 {
 	struct gpu_process *process;
 	int err = touch(table, record->tgid, &process);
 
-	if (!err)
-		process->flush = *record;
-	return err;
+	if (err)
+		return err;
+	if (is_armed_again(process, record))
+		process->past = process->flush;
+	process->flush = *record;
+	add_totals(&process->flush, &process->past);
+	return 0;
 }
 
 static const char *find_name(const struct gpu_process *process, uint32_t id, uint32_t kind)

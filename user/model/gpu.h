@@ -307,7 +307,8 @@ struct gpu_process {
 	char *library;			/* the same */
 	bool armed;			/* the shim was armed at some time in this window */
 	uint64_t arm_ns;		/* how long arming took, the last time */
-	struct fbt_gpu_flush flush;	/* the latest; all 0 before the first */
+	struct fbt_gpu_flush flush;	/* the latest, its totals those of the window; all 0 before */
+	struct fbt_gpu_flush past;	/* totals of the times it was armed before */
 	struct gpu_counts counts;	/* filled in by gpu/merge */
 	VEC(struct gpu_device) devices; /* by id */
 	VEC(struct gpu_name) names;	/* by id */

@@ -457,6 +457,7 @@ static void warn_of_lost(const struct report *report, const struct gpu_process *
 		{flush->cupti_dropped, "dropped by CUPTI: the GPU looks idle there"},
 		{flush->ring_lost,
 		 "lost, the ring was full: the GPU looks idle there; " REMEDY_PRIORITY},
+		{flush->unknown, "in a form that is not known: the GPU looks idle there"},
 		{counts->unmeasured, "without timestamps from CUPTI: ignored"},
 		{is_unjoined ? counts->unjoined : 0,
 		 "without the call that launched them: assigned by time"},
@@ -474,7 +475,8 @@ static void warn_of_lost(const struct report *report, const struct gpu_process *
 		format_count(count, flush->no_buffer);
 		report_line(report, STYLE_WARN,
 			    "! GPU records of %" PRIu32
-			    ": %s buffers lost, the shim's pool was empty",
+			    ": %s buffers lost: the shim's pool was empty, or their work still "
+			    "ran at the end",
 			    process->tgid, count);
 	}
 	if (counts->timeouts * WORTH_ONE_OF > counts->steps) {

@@ -381,11 +381,34 @@ static void nothing_wraps_around(void **state)
 	vec_free(&set);
 }
 
+/* The shim counts from when it was armed. A tool that was stopped for a while arms it again. */
+static void totals_are_those_of_the_window(void **state)
+{
+	const struct fbt_gpu_flush flushes[] = {
+		{.tgid = 7, .records = 100, .ring_lost = 5, .shim_ns = 50, .clock_error_ns = 9},
+		{.tgid = 7, .records = 300, .ring_lost = 20, .shim_ns = 60, .clock_error_ns = 8},
+		{.tgid = 7, .records = 10, .cupti_dropped = 1, .shim_ns = 2, .clock_error_ns = 7},
+		{.tgid = 7, .records = 40, .cupti_dropped = 1, .shim_ns = 3, .clock_error_ns = 7},
+		{.tgid = 7, .records = 4, .shim_ns = 1, .clock_error_ns = 6},
+	};
+	const struct gpu_process *process;
+
+	for (size_t i = 0; i < sizeof(flushes) / sizeof(flushes[0]); i++)
+		assert_int_equal(gpu_table_set_flush(*state, &flushes[i]), 0);
+	process = gpu_table_find(*state, 7);
+	assert_int_equal(process->flush.records, 300 + 40 + 4);
+	assert_int_equal(process->flush.ring_lost, 20);
+	assert_int_equal(process->flush.cupti_dropped, 1);
+	assert_int_equal(process->flush.shim_ns, 60 + 3 + 1);
+	assert_int_equal(process->flush.clock_error_ns, 6);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(processes_are_found_by_their_number),
 		TEST(processes_are_bounded),
+		TEST(totals_are_those_of_the_window),
 		TEST(children_without_cuda_leave_room_for_those_with),
 		TEST(a_later_state_replaces_the_earlier_one),
 		TEST(names_are_shown_as_people_write_them),
