@@ -51,7 +51,7 @@ struct merge_process {
 	bool late;			 /* something came that a sealed step should have had */
 	uint32_t patience;		 /* flushes that have to come for a step */
 	uint64_t drop_ns;		 /* what ended by then may leave at the next flush */
-	uint64_t squeezed_ns;		 /* steps that began by then had to give up records */
+	uint64_t squeezed_ns;		 /* steps that began by then may have given up records */
 	VEC(struct gpu_interval) losses; /* times of which records were lost */
 	struct held_list waiting;	 /* steps that are not sealed */
 	struct gpu_counts *counts;	 /* in the window … */
@@ -188,7 +188,8 @@ static int seal(struct merge_process *process, struct held_step *held, enum gpu_
 	bool is_damaged = false;
 	int err = -ENOMEM;
 
-	if (reason == GPU_SEAL_WATERMARK && held->step.record.start_ns < process->squeezed_ns)
+	if (reason == GPU_SEAL_WATERMARK && held->step.record.start_ns < process->squeezed_ns &&
+	    gpu_join__lost_since(process->join, held->step.record.start_ns))
 		reason = GPU_SEAL_ROOM;
 	if (gpu)
 		err = attribution__take(process->attribution, &held->step, gpu, &is_damaged);
@@ -353,15 +354,14 @@ static int make_records_room(struct merge_process *process)
 	int err = resolve(process);
 
 	keep_first(&err, drop_until(process, horizon(process)));
+	if (gpu_join__count(process->join) > ROOMY_RECORDS)
+		process->squeezed_ns = process->flush.sent_ns;
 	/* First drop what is kept for threads whose steps are rare. */
 	keep_first(&err, drop_to(process, ROOMY_RECORDS, earliest_start(process, UINT64_MAX)));
 	while (gpu_join__count(process->join) > ROOMY_RECORDS && !TAILQ_EMPTY(&process->waiting)) {
 		keep_first(&err, seal(process, TAILQ_FIRST(&process->waiting), GPU_SEAL_ROOM));
 		keep_first(&err, drop_until(process, horizon(process)));
 	}
-	/* Nothing is left but the records of steps that are open. */
-	if (gpu_join__count(process->join) > ROOMY_RECORDS)
-		process->squeezed_ns = process->flush.sent_ns;
 	keep_first(&err, drop_to(process, ROOMY_RECORDS, UINT64_MAX));
 	return err;
 }

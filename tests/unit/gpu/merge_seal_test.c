@@ -532,6 +532,39 @@ static void records_are_bounded_the_oldest_leave_first(void **state)
 	fixture->is_quiet = true;
 }
 
+/* More records than there is room for, of one step: it is not complete, and for which reason. */
+static void a_step_that_gives_up_records_says_so(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint64_t end_ns = 1000 + (MERGE_RECORDS_MAX + 2) * 10;
+
+	push_flush(fixture, 500);
+	fixture->is_quiet = true;
+	for (uint64_t i = 1; i <= MERGE_RECORDS_MAX + 1; i++)
+		push_work(fixture, 0, 1000 + i * 10, 1000 + i * 10 + 5);
+	push_step(fixture, 7, 400, end_ns);
+	push_step(fixture, 7, end_ns + 10, end_ns + 20);
+	push_flush(fixture, end_ns + 30);
+	push_flush(fixture, end_ns + 40);
+	assert_int_equal(counts(fixture)->steps, 2);
+	assert_int_equal(counts(fixture)->timeouts, 1);
+}
+
+static void records_of_an_unknown_form_are_lost(void **state)
+{
+	struct fixture *fixture = *state;
+	union gpu_record record = {
+		.flush = {.header = {FBT_EVENT_GPU_FLUSH, 0, sizeof(record.flush)},
+			  .tgid = 7,
+			  .time_ns = 200,
+			  .unknown = 1}};
+
+	push_totals(fixture, 100, 0, 0, 0, 0);
+	push_step(fixture, 7, 110, 150);
+	assert_int_equal(take(fixture, &record), 0);
+	assert_false(seen(fixture, 0)->gpu.complete);
+}
+
 /* A step that has ended is sealed with its records before any of them is passed on. */
 static void the_oldest_steps_are_sealed_to_make_room_for_records(void **state)
 {
@@ -819,6 +852,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		MERGE_TEST(losses_are_told_once_and_spoil_the_steps_of_their_time),
 		MERGE_TEST(losses_between_the_end_and_the_seal_count),
+		MERGE_TEST(records_of_an_unknown_form_are_lost),
+		MERGE_TEST(a_step_that_gives_up_records_says_so),
 		MERGE_TEST(steps_are_figured_from_arming_on),
 		MERGE_TEST(the_last_flush_seals_what_it_covers),
 		MERGE_TEST(the_end_of_a_process_seals_its_steps),
