@@ -586,8 +586,7 @@ static __always_inline bool is_off(__u64 cookie, const struct fbt_control *c)
 
 	if (c->off_kinds & kind)
 		return true;
-	return c->attaching_kinds & kind &&
-	       c->attaching_tgid == bpf_get_current_pid_tgid() >> 32;
+	return c->attaching_kinds & kind && c->attaching_tgid == bpf_get_current_pid_tgid() >> 32;
 }
 
 static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,

@@ -53,6 +53,10 @@ enum fbt_gpu_api_class api_class(const char *name, uint16_t *flags)
 	}
 	if (starts_with(text, length, "Memset"))
 		return FBT_GPU_API_MEMSET;
+	if (starts_with(text, length, "StreamBeginCapture"))
+		return FBT_GPU_API_CAPTURE;
+	if (starts_with(text, length, "StreamEndCapture"))
+		return FBT_GPU_API_CAPTURE_END;
 	return ends_with(text, length, "Synchronize") ? FBT_GPU_API_SYNC : FBT_GPU_API_OTHER;
 }
 

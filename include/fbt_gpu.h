@@ -179,8 +179,10 @@ enum fbt_gpu_api_class {
 	FBT_GPU_API_GRAPH = 2,	/* launches a CUDA graph: all its work has the call's correlation */
 	FBT_GPU_API_MEMCPY = 3,
 	FBT_GPU_API_MEMSET = 4,
-	FBT_GPU_API_SYNC = 5, /* waits for a stream, an event, a context or a device */
-	FBT_GPU_API_CLASS_COUNT = 6,
+	FBT_GPU_API_SYNC = 5,	     /* waits for a stream, an event, a context or a device */
+	FBT_GPU_API_CAPTURE = 6,     /* what the thread launches from now on makes a graph … */
+	FBT_GPU_API_CAPTURE_END = 7, /* … up to this call; it is no work */
+	FBT_GPU_API_CLASS_COUNT = 8,
 };
 
 /* fbt_gpu_api.header.flags */

@@ -18,6 +18,8 @@
 #define LATER_MAX 64
 #define AFTER_MAX 16384
 
+#define CAPTURING_MAX 8
+
 enum comm { COMM_UNKNOWN = 0, COMM_NO = 1, COMM_YES = 2 };
 
 /* A step that has ended. */
@@ -303,8 +305,29 @@ static struct gpu_timeline_cursor records_in(const struct attribution *attributi
 				     step->record.end_ns);
 }
 
+/* Threads that capture what they launch; further ones are taken for threads that do not. */
+struct capturing {
+	uint32_t tids[CAPTURING_MAX];
+	size_t count;
+};
+
+static bool is_capturing(struct capturing *capturing, const struct fbt_gpu_api *api)
+{
+	size_t i = 0;
+
+	while (i < capturing->count && capturing->tids[i] != api->tid)
+		i++;
+	if (api->api_class == FBT_GPU_API_CAPTURE && i == capturing->count && i < CAPTURING_MAX &&
+	    !api->result)
+		capturing->tids[capturing->count++] = api->tid;
+	if (api->api_class == FBT_GPU_API_CAPTURE_END && i < capturing->count)
+		capturing->tids[i] = capturing->tids[--capturing->count];
+	return i < capturing->count;
+}
+
 static void count_awaited(const struct attribution *attribution, const struct step *step,
-			  const struct join_record *call, struct gpu_awaited *awaited)
+			  const struct join_record *call, bool is_captured,
+			  struct gpu_awaited *awaited)
 {
 	bool is_graph = call->api.api_class == FBT_GPU_API_GRAPH;
 	bool goes_on = is_graph && gpu_join__has_news(attribution->join, call) &&
@@ -313,7 +336,8 @@ static void count_awaited(const struct attribution *attribution, const struct st
 	if (!join_call_is_launch(call) || !has_call(attribution, call) ||
 	    (call->has_work && !goes_on))
 		return;
-	if (!call->has_work && (is_graph || call->api.api_class == FBT_GPU_API_LAUNCH))
+	if (!call->has_work && !is_captured &&
+	    (is_graph || call->api.api_class == FBT_GPU_API_LAUNCH))
 		awaited->launches++;
 	else
 		awaited->perhaps++;
@@ -324,11 +348,13 @@ int attribution__await(struct attribution *attribution, const struct step *step,
 {
 	struct gpu_timeline_cursor cursor = records_in(attribution, JOIN_CALL, step);
 	const struct join_record *call;
+	struct capturing capturing = {.count = 0};
 	int err = select_step(attribution, step);
 
 	*awaited = (struct gpu_awaited){0};
 	while (!err && (call = join_next(&cursor)))
-		count_awaited(attribution, step, call, awaited);
+		count_awaited(attribution, step, call, is_capturing(&capturing, &call->api),
+			      awaited);
 	return err;
 }
 

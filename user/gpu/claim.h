@@ -40,7 +40,8 @@ int attribution__add_step(struct attribution *attribution, const struct step *st
 struct gpu_awaited {
 	uint32_t launches; /* of kernels and graphs, without any work */
 	uint32_t perhaps;  /* copies and memsets without work, which may have none to do (host to
-			    * host, 0 bytes), and graphs of which more may come */
+			    * host, 0 bytes), launches that are captured, and graphs of which more
+			    * may come */
 };
 
 /* 0 or -ENOMEM. */

@@ -302,14 +302,14 @@ struct gpu_counts {
 
 struct gpu_process {
 	uint32_t tgid;
-	struct fbt_gpu_state state;	/* the latest */
-	char *detail;			/* of the state; never NULL */
-	char *library;			/* the same */
-	bool armed;			/* the shim was armed at some time in this window */
-	uint64_t arm_ns;		/* how long arming took, the last time */
-	struct fbt_gpu_flush flush;	/* the latest, its totals those of the window; all 0 before */
-	struct fbt_gpu_flush past;	/* totals of the times it was armed before */
-	struct gpu_counts counts;	/* filled in by gpu/merge */
+	struct fbt_gpu_state state; /* the latest */
+	char *detail;		    /* of the state; never NULL */
+	char *library;		    /* the same */
+	bool armed;		    /* the shim was armed at some time in this window */
+	uint64_t arm_ns;	    /* how long arming took, the last time */
+	struct fbt_gpu_flush flush; /* the latest, its totals those of the window; all 0 before */
+	struct fbt_gpu_flush past;  /* totals of the times it was armed before */
+	struct gpu_counts counts;   /* filled in by gpu/merge */
 	VEC(struct gpu_device) devices; /* by id */
 	VEC(struct gpu_name) names;	/* by id */
 	size_t name_bytes;

@@ -175,7 +175,7 @@ static void check_window(uint32_t method)
 						      peer->counts[FBT_EVENT_GPU_OVERHEAD]);
 	for (int i = 0; i < FBT_GPU_WORK_KIND_COUNT; i++)
 		assert_true(peer->works[i] > 0);
-	for (int i = FBT_GPU_API_LAUNCH; i < FBT_GPU_API_CLASS_COUNT; i++)
+	for (int i = FBT_GPU_API_LAUNCH; i <= FBT_GPU_API_SYNC; i++)
 		assert_true(peer->apis[i] > 0);
 	assert_int_equal(peer->apis[FBT_GPU_API_OTHER], 0);
 	assert_int_equal(peer->unnamed, 0);

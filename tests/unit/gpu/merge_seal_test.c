@@ -289,6 +289,38 @@ static void at_the_end_a_flush_that_covers_a_step_is_enough(void **state)
 	assert_true(seen(fixture, 0)->gpu.complete);
 }
 
+/* Launches that make a graph have no work. Nobody waits for it, nor is it missing. */
+static void launches_that_are_captured_are_not_awaited(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_class(fixture, 7, 1, 110, 111, FBT_GPU_API_CAPTURE);
+	push_launch(fixture, 7, 2, 120, 130);
+	push_launch(fixture, 7, 3, 130, 140);
+	push_class(fixture, 7, 4, 141, 142, FBT_GPU_API_CAPTURE_END);
+	push_launch(fixture, 7, 5, 150, 160);
+	push_work(fixture, 5, 170, 180);
+	push_step(fixture, 7, 100, 200);
+	push_flush(fixture, 210);
+	push_flush(fixture, 220);
+	assert_int_equal(fixture->count, 1);
+	assert_true(seen(fixture, 0)->gpu.complete);
+	assert_int_equal(seen(fixture, 0)->gpu.missing, 0);
+	/* After the capture, and on another thread, they are. */
+	push_class(fixture, 7, 6, 310, 311, FBT_GPU_API_CAPTURE);
+	push_launch(fixture, 8, 7, 320, 330);
+	push_class(fixture, 7, 8, 331, 332, FBT_GPU_API_CAPTURE_END);
+	push_launch(fixture, 7, 9, 340, 350);
+	push_step(fixture, 7, 300, 400);
+	push_flush(fixture, 410);
+	push_flush(fixture, 420);
+	assert_int_equal(fixture->count, 1);
+	push_work(fixture, 7, 360, 370);
+	push_work(fixture, 9, 370, 380);
+	push_flush(fixture, 430);
+	assert_int_equal(fixture->count, 2);
+}
+
 /* A flush covered the step, but the launched work has not come. */
 static void at_the_end_a_launch_without_work_is_not_covered(void **state)
 {
@@ -853,6 +885,7 @@ int main(void)
 		MERGE_TEST(losses_are_told_once_and_spoil_the_steps_of_their_time),
 		MERGE_TEST(losses_between_the_end_and_the_seal_count),
 		MERGE_TEST(records_of_an_unknown_form_are_lost),
+		MERGE_TEST(launches_that_are_captured_are_not_awaited),
 		MERGE_TEST(a_step_that_gives_up_records_says_so),
 		MERGE_TEST(steps_are_figured_from_arming_on),
 		MERGE_TEST(the_last_flush_seals_what_it_covers),
