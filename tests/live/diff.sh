@@ -145,6 +145,12 @@ says 'by work, another mix: nothing is worse' 'of(200000)["verdict"] == of(15000
 "$FBT" diff "$TMP/before.fbt" "$TMP/slower.jsonl.gz" >"$OUT.second" 2>&1
 holds 'two runs print the same' cmp "$OUT.first" "$OUT.second"
 
+# GPU records make steps longer: with them on one side only, what is worse may be due to them.
+sed 's/"gpu_[a-z_]*":[^,}]*,//g' tests/golden/gpu.profile.jsonl >"$TMP/no_gpu.jsonl"
+compare 1 tests/golden/gpu.profile.jsonl "$TMP/no_gpu.jsonl"
+says 'GPU records on one side: a serious doubt' \
+	'any("GPU records" in x["text"] and "on and off" in x["text"] and x["serious"] for x in d["doubts"])'
+
 # What cannot be compared is no success.
 head -c 20000 "$TMP/before.fbt" >"$TMP/short.fbt"
 compare 1 "$TMP/before.fbt" "$TMP/short.fbt"

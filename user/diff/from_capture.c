@@ -46,7 +46,7 @@ static void fill_step(const struct sink_side *self, const struct window *window,
 {
 	const char *const *names = (const char *const *)window->kinds[step->record.kind].arg_names;
 	int argument = side_choose_argument(self->side->class_by, names);
-	uint64_t busy_ns = step->gpu ? step->gpu->all.busy_ns : 0;
+	uint64_t busy_ns = step->gpu && step->gpu->complete ? step->gpu->all.busy_ns : 0;
 
 	filled->ns = step_total_ns(step);
 	filled->size[SIZE_BY_WORK] = max_u64(parts->ns[STEP_OWN], busy_ns);
@@ -79,6 +79,7 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 	}
 	step_split(step, &parts);
 	filled.kind = (uint8_t)kind;
+	self->side->has_gpu |= step->gpu != NULL;
 	fill_step(self, window, step, &parts, &filled);
 	self->side->kinds.items[kind]->without_calls += !step_calls_known(step);
 	return side__add(self->side, &filled, parts.known ? parts.ns : NULL);
@@ -105,11 +106,13 @@ static int finish(struct sink *sink, const struct window *window,
 		[FACT_KERNEL] = *window->kernel_release ? window->kernel_release : NULL,
 		[FACT_TOOL] = *window->tool_version ? window->tool_version : NULL,
 		[FACT_DETAIL] = detail_name(record->detail),
+		[FACT_GPU] = side->has_gpu ? "on" : "off",
 	};
 	int err = 0;
 
 	for (int i = 0; i < FACT_COUNT && !err; i++)
 		err = side__set_fact(side, (enum side_fact)i, values[i]);
+	side->has_gpu = false;
 	side->windows++;
 	side->windows_ns += sub_saturating(window->end_ns, record->start_ns);
 	side->lost = add_saturating(window__lost_total(window), window->skipped_records);

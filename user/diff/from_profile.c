@@ -49,14 +49,17 @@ static void find_arguments(struct json_object *shape, const char *names[FBT_ARG_
 	}
 }
 
-static void find_size(const struct side *side, const struct profile_event *event,
+static void find_size(struct side *side, const struct profile_event *event,
 		      const char *const names[FBT_ARG_COUNT], struct side_step *step)
 {
 	int argument = side_choose_argument(side->class_by, names);
 	uint64_t busy_ns = 0;
+	bool is_whole = false;
 	int64_t value;
 
-	get_ns(event->stage_us, "gpu_busy", &busy_ns);
+	side->has_gpu |= profile_bool(event->shape, "gpu_complete", &is_whole);
+	if (is_whole)
+		get_ns(event->stage_us, "gpu_busy", &busy_ns);
 	step->size[SIZE_BY_WORK] = max_u64(step->size[SIZE_BY_WORK], busy_ns);
 	if (argument < 0 || !profile_int(event->shape, names[argument] - 4, &value))
 		return;
@@ -190,6 +193,8 @@ static int set_facts(struct side *side, const struct profile_event *event)
 			side, rows[i].fact,
 			profile_string(rows[i].in_envelope ? event->envelope : event->shape,
 				       rows[i].key));
+	err = err ? err : side__set_fact(side, FACT_GPU, side->has_gpu ? "on" : "off");
+	side->has_gpu = false;
 	if (err || !profile_uint(event->envelope, "concurrency", &count))
 		return err;
 	snprintf(text, sizeof(text), "%" PRIu64, count);

@@ -6,15 +6,11 @@
 #include "diff/write.h"
 
 static const char *const fact_names[FACT_COUNT] = {
-	[FACT_HOST] = "host",
-	[FACT_ARCH] = "arch",
-	[FACT_KERNEL] = "kernel",
-	[FACT_TOOL] = "tool_version",
-	[FACT_DETAIL] = "detail",
-	[FACT_MODEL] = "model",
-	[FACT_CONCURRENCY] = "concurrency",
-	[FACT_COMMIT] = "commit_sha",
-	[FACT_ENV_HASH] = "env_hash",
+	[FACT_HOST] = "host",	      [FACT_ARCH] = "arch",
+	[FACT_KERNEL] = "kernel",     [FACT_TOOL] = "tool_version",
+	[FACT_DETAIL] = "detail",     [FACT_GPU] = "gpu_records",
+	[FACT_MODEL] = "model",	      [FACT_CONCURRENCY] = "concurrency",
+	[FACT_COMMIT] = "commit_sha", [FACT_ENV_HASH] = "env_hash",
 };
 
 static void put_percent(struct json *json, const char *key, double share)

@@ -87,6 +87,7 @@ enum side_fact {
 	FACT_KERNEL,
 	FACT_TOOL,
 	FACT_DETAIL,
+	FACT_GPU, /* GPU records: "on", "off" */
 	FACT_MODEL,
 	FACT_CONCURRENCY,
 	FACT_COMMIT,
@@ -111,6 +112,7 @@ struct side {
 	bool has_open_end;	/* steps after the last window's end: their losses are not known */
 	double sampled_percent; /* of the step function that was watched least; 0: none was sampled
 				 */
+	bool has_gpu;		/* steps of the window at hand have GPU records */
 	bool has_last;		/* the step that was added last, for side__add_cause */
 };
 
