@@ -61,8 +61,8 @@ static long double sum_gpu(const struct tally *tally, const struct window *windo
 		outside += counts->outside;
 	}
 	cost->gpu_idle = gpu_idle_share(&tally->gpu);
-	cost->gpu_ns = to_u64_saturating(((long double)cost->gpu_calls * COST_GPU_CALL_NS +
-					  (long double)cost->gpu_nodes * COST_GPU_NODE_NS) *
+	cost->gpu_ns = to_u64_saturating(((long double)cost->gpu_calls * GPU_CALL_COST_NS +
+					  (long double)cost->gpu_nodes * GPU_NODE_COST_NS) *
 					 (long double)cost->gpu_idle);
 	return works ? (long double)sub_saturating(works, outside) / (long double)works : 0;
 }
@@ -155,11 +155,11 @@ static void write_gpu(const struct report *report, const struct cost *cost)
 		return;
 	if (cost->gpu_nodes)
 		snprintf(nodes, sizeof(nodes), ", %s graph nodes x up to %s",
-			 FORMAT_COUNT(cost->gpu_nodes), FORMAT_TIME(COST_GPU_NODE_NS));
+			 FORMAT_COUNT(cost->gpu_nodes), FORMAT_TIME(GPU_NODE_COST_NS));
 	report_field(report, "",
 		     "GPU records: %s CUDA calls x up to %s%s, %s of it while the GPU was idle = "
 		     "%s",
-		     FORMAT_COUNT(cost->gpu_calls), FORMAT_TIME(COST_GPU_CALL_NS), nodes,
+		     FORMAT_COUNT(cost->gpu_calls), FORMAT_TIME(GPU_CALL_COST_NS), nodes,
 		     FORMAT_PERCENT(cost->gpu_idle * 100), FORMAT_TIME(cost->gpu_ns));
 }
 
@@ -228,9 +228,9 @@ void report_json_cost(struct json *json, const struct report *report)
 		json_uint(json, "added_by_collections_ns", cost.collection_ns);
 	}
 	if (cost.gpu_calls || cost.gpu_nodes) {
-		json_uint(json, "per_gpu_call_ns", COST_GPU_CALL_NS);
+		json_uint(json, "per_gpu_call_ns", GPU_CALL_COST_NS);
 		json_uint(json, "gpu_calls", cost.gpu_calls);
-		json_uint(json, "per_graph_node_ns", COST_GPU_NODE_NS);
+		json_uint(json, "per_graph_node_ns", GPU_NODE_COST_NS);
 		json_uint(json, "graph_nodes", cost.gpu_nodes);
 		json_double(json, "gpu_idle_share", cost.gpu_idle);
 		json_uint(json, "added_by_gpu_records_ns", cost.gpu_ns);

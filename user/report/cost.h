@@ -7,14 +7,6 @@
 #include "model/window.h"
 #include "report/tally.h"
 
-/*
- * The most that CUPTI adds to a recorded call of the CUDA API, and to a node of a CUDA graph, on
- * the thread that launches. Measured on an H100 with CUPTI 13.0 U1 (docs/gpu.md#cost): 2.6 to 6.3
- * us, and 1.0 to 1.7 us.
- */
-#define COST_GPU_CALL_NS 6300
-#define COST_GPU_NODE_NS 1700
-
 struct cost {
 	uint64_t calls; /* system calls of all traced processes */
 	uint64_t steps;

@@ -175,6 +175,8 @@ static void add_sums(struct top_sums *to, const struct top_sums *from)
 	to->calls = add_saturating(to->calls, from->calls);
 	to->gpu_ns = add_saturating(to->gpu_ns, from->gpu_ns);
 	to->gpu_busy_ns = add_saturating(to->gpu_busy_ns, from->gpu_busy_ns);
+	to->gpu_launches = add_saturating(to->gpu_launches, from->gpu_launches);
+	to->gpu_nodes = add_saturating(to->gpu_nodes, from->gpu_nodes);
 	to->unknown += from->unknown;
 	to->incomplete += from->incomplete;
 	to->profiled += from->profiled;
@@ -192,13 +194,20 @@ static void sum_step(const struct step *step, struct top_sums *sums)
 		.gil_ns = step_gil_ns(step, &parts),
 		.gc_ns = step_gc_ns(step, &parts),
 		.calls = step_calls(step),
-		.gpu_ns = step->gpu ? step_wall_ns(step) : 0,
-		.gpu_busy_ns = step->gpu ? step->gpu->all.busy_ns : 0,
 		.unknown = !step_calls_known(step),
 		.incomplete = !step->complete,
 		.profiled = step_is_profiled(step),
 	};
 	memcpy(sums->parts_ns, parts.ns, sizeof(sums->parts_ns));
+	if (!step->gpu)
+		return;
+	sums->gpu_launches = step->gpu->all.launches;
+	sums->gpu_nodes = step->gpu->all.graph_nodes;
+	/* What is missing looks like idle time. */
+	if (step->gpu->complete) {
+		sums->gpu_ns = step_wall_ns(step);
+		sums->gpu_busy_ns = step->gpu->all.busy_ns;
+	}
 }
 
 /* xorshift64: a sample needs no secret. */

@@ -47,11 +47,13 @@ struct top_sums {
 	uint64_t gil_ns; /* of the part futex */
 	uint64_t gc_ns;	 /* of own code */
 	uint64_t calls;
-	uint64_t gpu_ns; /* length of the steps with GPU records */
+	uint64_t gpu_ns; /* length of the steps whose GPU records are complete */
 	uint64_t gpu_busy_ns;
-	uint64_t unknown;    /* steps whose calls were not traced */
-	uint64_t incomplete; /* steps */
-	uint64_t profiled;   /* steps while PyTorch's profiler was on */
+	uint64_t gpu_launches; /* CUDA calls that launched work */
+	uint64_t gpu_nodes;    /* work that is part of CUDA graphs */
+	uint64_t unknown;      /* steps whose calls were not traced */
+	uint64_t incomplete;   /* steps */
+	uint64_t profiled;     /* steps while PyTorch's profiler was on */
 };
 
 /* A row of the table of classes. */

@@ -20,6 +20,8 @@
 #define DRAW_NS NS_PER_S
 /* After the end of a second its last steps are still on their way. */
 #define SETTLE_NS (100 * NS_PER_MS)
+/* Steps with GPU records wait for the shim's flushes, four in a second. */
+#define SETTLE_GPU_NS (600 * NS_PER_MS)
 
 struct top {
 	struct top_model *model;
@@ -192,16 +194,25 @@ static void measure_self(struct top *top, uint64_t now_ns)
 	top->cpu_at_ns = now_ns;
 }
 
+static uint64_t settle_ns(const struct window *window)
+{
+	vec_for_each (entry, &window->gpus.processes) {
+		if ((*entry)->armed)
+			return SETTLE_GPU_NS;
+	}
+	return SETTLE_NS;
+}
+
 static void take_figures(struct top *top, const struct window *window, const struct fbt_cost *cost,
 			 uint64_t now_ns)
 {
-	uint64_t start_ns = window->record.start_ns;
+	uint64_t start_ns = window->record.start_ns, wait_ns = settle_ns(window);
 
 	measure_self(top, now_ns);
 	/* Shortly after each whole second of the window. */
 	top->draw_ns = now_ns + DRAW_NS;
-	if (start_ns && now_ns > start_ns + SETTLE_NS)
-		top->draw_ns = now_ns - (now_ns - start_ns - SETTLE_NS) % DRAW_NS + DRAW_NS;
+	if (start_ns && now_ns > start_ns + wait_ns)
+		top->draw_ns = now_ns - (now_ns - start_ns - wait_ns) % DRAW_NS + DRAW_NS;
 	if (top_model__figures(top->model, now_ns, top->state.kind, &top->figures))
 		top__tell(top, now_ns, "no memory for percentiles");
 	trust_find(&top->trust, window, cost, top->model, &top->figures);

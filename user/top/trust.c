@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/arith.h"
 #include "base/format.h"
+#include "model/gpu.h"
 
 /* As in the report. */
 #define UNTRACED_PERCENT 1
@@ -48,6 +50,27 @@ static void doubt_lost(struct trust *trust, const struct window *window)
 	if (window->overflow_processes)
 		doubt(trust, "%s processes have no name here: there are too many",
 		      FORMAT_COUNT(window->overflow_processes));
+}
+
+static void doubt_gpu(struct trust *trust, const struct window *window)
+{
+	uint64_t lost = 0, late = 0, steps = 0;
+
+	vec_for_each (entry, &window->gpus.processes) {
+		const struct fbt_gpu_flush *flush = &(*entry)->flush;
+
+		lost = add_saturating(lost, add_saturating(flush->ring_lost, flush->unknown));
+		lost = add_saturating(lost, add_saturating(flush->cupti_dropped, flush->no_buffer));
+		late = add_saturating(late, (*entry)->counts.timeouts);
+		steps = add_saturating(steps, (*entry)->counts.steps);
+		if (gpu_process_is_clock_suspect(*entry))
+			doubt(trust, "the GPU clock of %" PRIu32 " is suspect", (*entry)->tgid);
+	}
+	if (lost)
+		doubt(trust, "lost %s GPU records: the GPU looks idle there", FORMAT_COUNT(lost));
+	if (percent_of((double)late, (double)steps) > UNTRACED_PERCENT)
+		doubt(trust, "%s of %s steps were closed before all their GPU records arrived",
+		      FORMAT_COUNT(late), FORMAT_COUNT(steps));
 }
 
 static void doubt_kinds(struct trust *trust, const struct window *window)
@@ -94,7 +117,8 @@ static void doubt_figures(struct trust *trust, const struct top_figures *figures
 /* Intervals have no probes. */
 static double cost_of(const struct fbt_cost *cost, const struct top_figures *figures)
 {
-	double added_ns = 0, total_ns = 0;
+	const struct top_sums *sums = &figures->all.sums;
+	double added_ns = 0, total_ns = 0, idle = 1;
 
 	for (size_t i = 0; i < figures->row_count; i++) {
 		const struct top_row *row = &figures->rows[i];
@@ -104,6 +128,11 @@ static double cost_of(const struct fbt_cost *cost, const struct top_figures *fig
 			added_ns += (double)row->sums.count * (double)cost->step_ns;
 		total_ns += (double)row->sums.total_ns;
 	}
+	if (sums->gpu_ns)
+		idle = 1 - (double)sums->gpu_busy_ns / (double)sums->gpu_ns;
+	added_ns += ((double)sums->gpu_launches * GPU_CALL_COST_NS +
+		     (double)sums->gpu_nodes * GPU_NODE_COST_NS) *
+		    idle;
 	return total_ns > 0 && (cost->call_ps || cost->step_ns) ? percent_of(added_ns, total_ns)
 								: -1;
 }
@@ -116,6 +145,7 @@ void trust_find(struct trust *trust, const struct window *window, const struct f
 	trust->count = 0;
 	trust->cost_percent = cost_of(cost, figures);
 	doubt_lost(trust, window);
+	doubt_gpu(trust, window);
 	doubt_kinds(trust, window);
 	doubt_figures(trust, figures);
 	if (trust->cost_percent > COST_PERCENT)

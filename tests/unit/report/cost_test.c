@@ -98,7 +98,7 @@ static void gpu_records_cost_where_the_gpu_is_idle(void **state)
 	assert_int_equal(cost.gpu_calls, 600);
 	assert_int_equal(cost.gpu_nodes, 500);
 	assert_true(cost.gpu_idle > 0.249 && cost.gpu_idle < 0.251);
-	assert_int_equal(cost.gpu_ns, (600 * COST_GPU_CALL_NS + 500 * COST_GPU_NODE_NS) / 4);
+	assert_int_equal(cost.gpu_ns, (600 * GPU_CALL_COST_NS + 500 * GPU_NODE_COST_NS) / 4);
 	assert_true(cost.step_percent > (double)cost.gpu_ns / 2 / (100 * MS) * 100 - 0.01);
 	assert_true(cost.step_percent < (double)cost.gpu_ns / 2 / (100 * MS) * 100 + 0.01);
 	step_gpu_free(step.gpu);
@@ -115,7 +115,7 @@ static void the_gpu_is_taken_as_idle_if_that_is_not_known(void **state)
 
 	*counts = (struct gpu_counts){.apis = 10, .kernels = 10, .outside = 10};
 	cost_sum(&tally, fixture->window, &cost);
-	assert_int_equal(cost.gpu_ns, 10 * COST_GPU_CALL_NS);
+	assert_int_equal(cost.gpu_ns, 10 * GPU_CALL_COST_NS);
 	assert_true(cost.step_percent == 0);
 	counts->apis = counts->graph_nodes = UINT64_MAX;
 	cost_sum(&tally, fixture->window, &cost);
