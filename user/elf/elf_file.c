@@ -428,6 +428,26 @@ int elf_file__code_address(const struct elf_file *file, uint64_t offset, uint64_
 	return -ERANGE;
 }
 
+int elf_file__mapped_address(const struct elf_file *file, uint64_t offset, uint64_t *address)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	if (!elf_file__code_address(file, offset, address))
+		return 0;
+	for (size_t i = 0; i < file->segment_count; i++) {
+		const Elf64_Phdr *segment = &file->segments[i];
+		uint64_t skew = segment->p_offset - offset;
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || offset % page ||
+		    offset > segment->p_offset || skew >= page ||
+		    segment->p_vaddr % page != segment->p_offset % page)
+			continue;
+		*address = segment->p_vaddr - skew;
+		return 0;
+	}
+	return -ERANGE;
+}
+
 uint64_t elf_file__available(const struct elf_file *file, uint64_t address)
 {
 	const Elf64_Phdr *segment = find_load(file, address, false);

@@ -102,6 +102,13 @@ int elf_file__offset(const struct elf_file *file, uint64_t address, bool code, u
 /* The address of code at a file offset. 0, or -ERANGE if that is in no executable segment. */
 int elf_file__code_address(const struct elf_file *file, uint64_t offset, uint64_t *address);
 
+/*
+ * The address of the begin of a mapping of code, which has this file offset. It may lie before the
+ * segment: a mapping begins at a page, and segments by LLD need not. 0, or -ERANGE if no executable
+ * segment is mapped from there.
+ */
+int elf_file__mapped_address(const struct elf_file *file, uint64_t offset, uint64_t *address);
+
 /* Reads size bytes at an address, all from one segment. 0, -ERANGE or -EIO. */
 int elf_file__read(const struct elf_file *file, uint64_t address, void *data, size_t size);
 

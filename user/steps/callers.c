@@ -554,7 +554,7 @@ static int look_in_image(struct hunt *hunt)
 
 	hunt->slots.count = hunt->calls.count = 0;
 	if (elf_file__arch(hunt->image->elf) != FBT_ARCH_X86_64 ||
-	    elf_file__code_address(hunt->image->elf, hunt->mapping->offset, &start))
+	    elf_file__mapped_address(hunt->image->elf, hunt->mapping->offset, &start))
 		return 0;
 	hunt->bias = hunt->mapping->start - start;
 	err = look_in_got(hunt);
@@ -588,7 +588,7 @@ static void locate(struct hunt *hunt)
 			continue;
 		hunt->image = &image;
 		if (image_open(&image, hunt->thread, mapping) ||
-		    elf_file__code_address(image.elf, mapping->offset, &start)) {
+		    elf_file__mapped_address(image.elf, mapping->offset, &start)) {
 			image_close(&image);
 			continue;
 		}

@@ -107,7 +107,7 @@ static int open_file(struct walk *walk, const struct mapping *mapping, struct fi
 	if (!err)
 		err = elf_file__arch(file->image.elf) == FBT_ARCH_X86_64 ? 0 : -ENOTSUP;
 	if (!err)
-		err = elf_file__code_address(file->image.elf, mapping->offset, &start);
+		err = elf_file__mapped_address(file->image.elf, mapping->offset, &start);
 	if (!err && elf_fdes_read(&file->image.fdes, file->image.elf) == -ENOMEM)
 		err = -ENOMEM;
 	file->inode = mapping->inode;
@@ -130,7 +130,7 @@ static int take_file(struct walk *walk, const struct mapping *mapping, struct fi
 	uint64_t start;
 
 	vec_for_each (file, &walk->files) {
-		if (!elf_file__code_address((*file)->image.elf, mapping->offset, &start) &&
+		if (!elf_file__mapped_address((*file)->image.elf, mapping->offset, &start) &&
 		    is_file(*file, mapping, start)) {
 			*result = *file;
 			return 0;

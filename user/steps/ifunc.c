@@ -112,7 +112,7 @@ static int look_in_others(struct hunt *hunt, uint32_t tgid)
 		if (mapping->start == hunt->mapping->start)
 			continue;
 		if (!image_open(&image, processes_live_thread(tgid), mapping) &&
-		    !elf_file__code_address(image.elf, mapping->offset, &start))
+		    !elf_file__mapped_address(image.elf, mapping->offset, &start))
 			err = look_in_file(hunt, image.elf, mapping->start - start, false);
 		image_close(&image);
 	}
@@ -128,7 +128,7 @@ int ifunc_resolve(uint64_t *address, uint32_t tgid, const struct image *image,
 	uint64_t start;
 	int err;
 
-	if (elf_file__code_address(image->elf, mapping->offset, &start))
+	if (elf_file__mapped_address(image->elf, mapping->offset, &start))
 		return -ENOENT;
 	hunt.bias = mapping->start - start;
 	hunt.memory = proc_open(ref, "mem", O_RDONLY | O_CLOEXEC);

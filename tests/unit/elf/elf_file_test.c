@@ -236,6 +236,45 @@ static void elf_tells_a_go_program(void **state)
 	close(fd);
 }
 
+/* As GNU ld and LLD lay a file out: LLD begins the code inside of a page. */
+static void elf_tells_where_a_mapping_of_code_begins(void **state)
+{
+	static const Elf64_Phdr gnu = {PT_LOAD, PF_R | PF_X, 0x1000, 0x1000,
+				       0x1000,	0x800,	     0x800,  0x1000};
+	static const Elf64_Phdr lld = {PT_LOAD, PF_R | PF_X, 0xf00, 0x1f00,
+				       0x1f00,	0xa80,	     0xa80, 0x1000};
+	struct {
+		Elf64_Ehdr header;
+		Elf64_Phdr segments[2];
+		unsigned char rest[0x2000];
+	} data = {.header = make_header()};
+	struct elf_file *file;
+	uint64_t address;
+	int fd;
+
+	data.header.e_phoff = sizeof(data.header);
+	data.header.e_phnum = 2;
+	data.segments[0] = (Elf64_Phdr){PT_LOAD, PF_R, 0, 0, 0, 0xf00, 0xf00, 0x1000};
+	data.segments[1] = gnu;
+	fd = make_file(&data, sizeof(data));
+	assert_int_equal(elf_file__open(&file, fd), 0);
+	assert_int_equal(elf_file__mapped_address(file, 0x1000, &address), 0);
+	assert_int_equal(address, 0x1000);
+	assert_int_equal(elf_file__mapped_address(file, 0, &address), -ERANGE);
+	elf_file__free(file);
+	close(fd);
+	data.segments[1] = lld;
+	fd = make_file(&data, sizeof(data));
+	assert_int_equal(elf_file__open(&file, fd), 0);
+	assert_int_equal(elf_file__code_address(file, 0, &address), -ERANGE);
+	assert_int_equal(elf_file__mapped_address(file, 0, &address), 0);
+	assert_int_equal(address, 0x1000);
+	assert_int_equal(elf_file__mapped_address(file, 0x10, &address), -ERANGE);
+	assert_int_equal(elf_file__mapped_address(file, 0x2000, &address), -ERANGE);
+	elf_file__free(file);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +283,7 @@ int main(void)
 		cmocka_unit_test(elf_refuses_32_bit_and_big_endian),
 		cmocka_unit_test(elf_refuses_another_processor),
 		cmocka_unit_test(elf_refuses_an_object_file),
+		cmocka_unit_test(elf_tells_where_a_mapping_of_code_begins),
 		cmocka_unit_test(elf_passes_over_a_segment_outside_of_the_file),
 		cmocka_unit_test(elf_reads_only_what_a_segment_holds),
 		cmocka_unit_test(elf_refuses_a_section_outside_of_the_file),
