@@ -38,6 +38,11 @@ whole=$FBT_ENGINE
 FBT_ENGINE=$TMP/stripped
 traced 'stripped, by address' --step "stripped+$address"
 traced 'stripped, symbols from another file' --step engine_step --symbols "$whole"
+# Its libraries are mapped later: what belongs to the program is known by then.
+"$FBT" --step engine_step --symbols "$whole" --trace none --profile none -- "$TMP/stripped" --steps 20 \
+	--sleep-us 500 >"$TMP/said" 2>&1
+has 'stripped, of a command: its steps are seen' "$TMP/said" '^20 steps of engine_step'
+is 'stripped, of a command: the symbols are known to fit' "$(grep -c 'matches no file' "$TMP/said")" 0
 cp "$whole" "$TMP/deleted"
 FBT_ENGINE=$TMP/deleted
 start_engine --steps 37 --sleep-us 300

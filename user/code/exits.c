@@ -13,6 +13,9 @@
 #define PARTS_MAX 64
 /* Most code analyzed for one function; a MiB takes up to 0.5 s and 24 MiB of memory. */
 #define CODE_BYTES_MAX (4u << 20)
+#define LOOK_UP_BYTES  64
+/* Each is probed: kernel memory, and before 6.6 a tenth of a second to remove it. */
+#define EXITS_MAX 4096
 
 struct part {
 	struct code_range range;
@@ -272,8 +275,11 @@ static int adopt(struct search *search, uint64_t target)
 	insn_vec *insns = &search->other.insns;
 	struct code_range range;
 	enum region_kind kind;
-	int err;
+	/* To look a target up takes as long as to read so much code. */
+	int err = spend(search, target, LOOK_UP_BYTES);
 
+	if (err)
+		return err;
 	kind = search->source->region(search->source->ctx, target, &range);
 	if (kind == REGION_PART)
 		return add_part(search, &range);
@@ -333,7 +339,11 @@ static int add_exit(struct search *search, const struct insn *insn)
 {
 	struct exits *exits = search->exits;
 	uint64_t slot = insn->kind == INSN_LEAVE ? insn->target : 0;
-	int err = vec_push(&exits->targets, is_direct(insn) ? insn->target : 0);
+	int err = exits->addresses.count < EXITS_MAX
+			  ? 0
+			  : refuse(search, "too many exits", insn->address);
+
+	err = err ? err : vec_push(&exits->targets, is_direct(insn) ? insn->target : 0);
 
 	err = err ? err : vec_push(&exits->slots, slot);
 	err = err ? err : vec_push(&exits->kinds, insn->kind);
@@ -550,14 +560,17 @@ int exits_find(struct exits *exits, const struct exits_source *source,
 		return -ENOMEM;
 	search->source = source;
 	search->exits = exits;
+	exits->may_repeat = true; /* until all of it has been looked at */
 	for (size_t i = 0; i < count && !err; i++)
 		if (!find_part(search, ranges[i].address))
 			err = add_part(search, &ranges[i]);
 	if (err)
 		goto out;
 	err = gather_parts(search);
-	if (!err)
+	if (!err) {
+		exits->may_repeat = false;
 		err = choose_begin(search);
+	}
 	exits->never_ends = !err && !may_end(search);
 	if (!err)
 		err = note_ways_out(search);

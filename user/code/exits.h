@@ -53,7 +53,8 @@ struct exit_tail {
 
 struct exits {
 	struct straight begin; /* where to probe the entry; set even with -ENOTSUP */
-	bool may_repeat; /* it may jump to its own entry and hit begin again; set like begin */
+	bool may_repeat; /* it may jump to its own entry and hit begin again, or that is not known
+			  */
 	bool never_ends; /* with -ENOTSUP: no instruction leaves the function */
 	/*
 	 * Number of instructions that return; that leave for another function; and those of the

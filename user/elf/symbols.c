@@ -18,6 +18,8 @@
 #define NAMES_FACTOR_MAX 8 /* size of all names, relative to their string table */
 
 #define STAPSDT_TYPE 3
+/* Places of one probe: the kernel needs memory for each, and before 6.6 time. */
+#define USDT_PLACES_MAX 4096
 
 static bool is_defined(const Elf64_Sym *symbol, unsigned char type)
 {
@@ -60,19 +62,19 @@ struct reader {
 	/* Where to add IFUNCs that are met; NULL: nowhere. And the names. */
 	struct elf_symbols *ifuncs;
 	const struct elf_section *strings;
+	size_t ifunc_count;
 };
 
 static int add_ifunc(struct reader *reader, const Elf64_Sym *symbol)
 {
-	struct elf_symbol ifunc = {
-		.name = find_name(reader->strings, symbol->st_name),
-		.address = symbol->st_value,
-		.size = symbol->st_size,
-	};
+	struct elf_symbol ifunc = {.address = symbol->st_value, .size = symbol->st_size};
 
-	if (!ifunc.name || reader->ifuncs->ifuncs.count == IFUNCS_MAX)
+	/* Those without a name count too: to find none takes longest. */
+	if (reader->ifunc_count == IFUNCS_MAX)
 		return 0;
-	return vec_push(&reader->ifuncs->ifuncs, ifunc);
+	reader->ifunc_count++;
+	ifunc.name = find_name(reader->strings, symbol->st_name);
+	return ifunc.name ? vec_push(&reader->ifuncs->ifuncs, ifunc) : 0;
 }
 
 /* Reads the next block. *end is set if there is none. 0 or -EBADMSG. */
@@ -141,12 +143,15 @@ static int fill_symbols(struct elf_symbols *symbols, size_t count, struct reader
 
 		if (symbols->count == count)
 			break;
-		if (!name)
+		/* A name without an end is paid for with the bytes that were looked at. */
+		size = name ? strlen(name) : DEMANGLE_NAME_MAX;
+		if (!name && (symbol->st_name >= strings->size || !strings->data[symbol->st_name]))
 			continue;
-		size = strlen(name);
 		if (size > room)
 			return -EBADMSG;
 		room -= size;
+		if (!name)
+			continue;
 		symbols->items[symbols->count++] = (struct elf_symbol){
 			.name = name,
 			.address = symbol->st_value,
@@ -203,11 +208,12 @@ int elf_symbols_read(struct elf_symbols *symbols, struct elf_file *file)
 	err = count_functions(&reader, &count);
 	if (err)
 		return err;
-	if (!count || !strings.size)
+	if (!strings.size)
 		return 0;
 	if (count > FUNCTIONS_MAX)
 		return -EFBIG;
-	symbols->items = calloc(count, sizeof(*symbols->items));
+	/* There may be IFUNCs alone. */
+	symbols->items = calloc(count ? count : 1, sizeof(*symbols->items));
 	if (!symbols->items)
 		return -ENOMEM;
 	reader.at = 0;
@@ -397,7 +403,7 @@ static int add_note(struct elf_file *file, const struct note *note, uint64_t shi
 	if (note->semaphore && !probe->semaphore &&
 	    elf_file__offset(file, note->semaphore + shift, false, &probe->semaphore))
 		return -EBADMSG;
-	return vec_push(&probe->offsets, offset);
+	return probe->offsets.count < USDT_PLACES_MAX ? vec_push(&probe->offsets, offset) : -E2BIG;
 }
 
 int usdt_find(struct elf_file *file, const char *provider, const char *name,

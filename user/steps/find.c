@@ -402,7 +402,16 @@ void target_seen__free(struct target_seen *seen)
 		return;
 	vec_free(&seen->files);
 	vec_free(&seen->texts);
+	free(seen->symbols_used);
 	free(seen);
+}
+
+void target_seen__restart(struct target_seen *seen)
+{
+	seen->texts.count = 0;
+	seen->spent_ns = 0;
+	seen->gave_up = false;
+	seen->symbols_checked = false;
 }
 
 static bool has_seen(struct target_seen *seen, const struct mapping *mapping)
@@ -470,8 +479,8 @@ static int skip_mapping(const struct search *search, const struct mapping *mappi
 static void note_symbol_files(struct search *search, const struct image *image)
 {
 	for (size_t i = 0; i < search->options->symbol_file_count; i++)
-		if (!search->symbols_used[i])
-			search->symbols_used[i] =
+		if (!search->seen->symbols_used[i])
+			search->seen->symbols_used[i] =
 				debug_file_fits(search->options->symbol_files[i], image->elf);
 }
 
@@ -532,14 +541,15 @@ static int check_symbol_files(struct search *search)
 		return 0;
 	search->seen->symbols_checked = true;
 	for (size_t i = 0; i < search->options->symbol_file_count; i++) {
-		if (search->symbols_used[i] ||
+		if (search->seen->symbols_used[i] ||
 		    symbol_file_is_folder(search->options->symbol_files[i]))
 			continue;
 		tell_err(search,
 			 "--symbols %s: its build-id matches no file mapped by process %u; use the "
 			 "symbols of the build that is running",
 			 search->options->symbol_files[i], search->tgid);
-		return -EINVAL;
+		/* Of a process that is only followed, others have that file. */
+		return search->options->tells == TARGET_TELLS_NOTHING ? 0 : -EINVAL;
 	}
 	return 0;
 }
@@ -549,8 +559,9 @@ static int prepare_symbol_files(struct search *search)
 	size_t count = search->options->symbol_file_count;
 	int err = 0;
 
-	search->symbols_used = calloc(count + 1, sizeof(*search->symbols_used));
-	if (!search->symbols_used)
+	if (!search->seen->symbols_used)
+		search->seen->symbols_used = calloc(count + 1, sizeof(*search->seen->symbols_used));
+	if (!search->seen->symbols_used)
 		return -ENOMEM;
 	for (size_t i = 0; i < count && !err && !search->seen->symbols_checked; i++)
 		err = debug_file_check(search->options->symbol_files[i],
@@ -590,7 +601,7 @@ int target_find(uint32_t tgid, const struct target_options *options, struct targ
 {
 	struct target_options limited = *options;
 	struct search search = {.tgid = tgid, .options = &limited, .seen = seen};
-	size_t first = functions->count;
+	size_t first = functions->count, files = seen->files.count;
 	mapping_vec maps = {0};
 	int err;
 
@@ -607,9 +618,11 @@ int target_find(uint32_t tgid, const struct target_options *options, struct targ
 out:
 	while (err && functions->count > first)
 		step_function_free(functions->items[--functions->count]);
+	/* What was found in them is gone, so they are searched again. */
+	if (err)
+		seen->files.count = files;
 	maps_free(&maps);
 	vec_free(&search.texts);
-	free(search.symbols_used);
 	return err ? err : (int)(functions->count - first);
 }
 

@@ -25,6 +25,9 @@ struct target_seen;
 struct target_seen *target_seen__new(void);
 void target_seen__free(struct target_seen *seen);
 
+/* The process has called execve: it has its time again, and texts may be in other files. */
+void target_seen__restart(struct target_seen *seen);
+
 /*
  * Finds the step functions of a process in all executable file mappings that were not searched
  * before. Appends them to functions; the caller frees them (step_function_free).

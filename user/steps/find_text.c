@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "steps/engines.h"
@@ -21,13 +22,16 @@ static int resolve_users(struct search *search, const char *text, function_vec *
 {
 	const struct image *image = search->image;
 	text_user_vec users = {0};
-	int err = text_users_find(&users, image, text), failed;
+	uint64_t deadline_ns = search->options->deadline_ns;
+	int err = text_users_find(&users, image, text, deadline_ns), failed;
 
 	reason[0] = '\0';
 	vec_for_each (user, &users) {
 		const struct elf_symbol *symbol = elf_symbols_at(&image->symbols, user->address);
 		struct step_function *function;
 
+		if (!err && deadline_ns && clock_ns(CLOCK_MONOTONIC) > deadline_ns)
+			err = -ETIMEDOUT;
 		if (err)
 			break;
 		failed = resolve_function(&function, image, symbol, user->address,
@@ -269,7 +273,7 @@ int search_scan_known_texts(struct search *search)
 		if (!err && functions.count && functions.count <= TARGET_FUNCTIONS_MAX)
 			err = add_step_of(search, known, &functions);
 		drop_functions(&functions);
-		err = err == -ENOMEM ? err : 0;
+		err = err == -ENOMEM || err == -ETIMEDOUT ? err : 0;
 	}
 	return err;
 }

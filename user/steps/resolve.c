@@ -14,6 +14,7 @@
 #include "steps/tails.h"
 
 #define PIECES_MAX 16
+#define NAMES_MAX  8 /* of one function; a constructor has two */
 /* Most functions, and their code, that are looked at to see whether a jump comes back. */
 #define AROUND_MAX	 16
 #define AROUND_BYTES_MAX (64u << 10)
@@ -130,7 +131,8 @@ static void find_names(struct subject *subject, uint64_t address)
 	subject->names = elf_symbols_at(symbols, address);
 	if (!subject->names)
 		return;
-	while (subject->names + subject->name_count < symbols->items + symbols->count &&
+	while (subject->name_count < NAMES_MAX &&
+	       subject->names + subject->name_count < symbols->items + symbols->count &&
 	       subject->names[subject->name_count].address == address)
 		subject->name_count++;
 }

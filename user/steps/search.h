@@ -38,6 +38,7 @@ struct target_seen {
 	uint64_t spent_ns;		     /* time spent searching them */
 	bool gave_up;			     /* the time was over: nothing more is searched */
 	bool symbols_checked;		     /* check_symbol_files() has been done */
+	bool *symbols_used; /* per --symbols file: it belongs to a mapped file; NULL at first */
 };
 
 /* A function that the text of a --step is in. */
@@ -58,7 +59,6 @@ struct search {
 	size_t images;		       /* number of ELF files opened in this call */
 	bool is_starting; /* the program has a loader, which may not have mapped libraries yet */
 	VEC(struct text_match) texts;
-	bool *symbols_used; /* per --symbols file: it belongs to a mapped file */
 };
 
 /* Whether a function of the current image is in the result already. */

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
+
 #define PLACES_MAX  256
 #define CHUNK_BYTES (4u << 20)
 /*
@@ -21,6 +23,7 @@ typedef VEC(uint64_t) address_vec;
 struct hunt {
 	const struct image *image;
 	const char *text;
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
 	address_vec targets;  /* sorted: addresses that code or a pointer may refer to */
 	address_vec found;    /* places of texts, of pointers, or in code */
 	struct elf_fde piece; /* of a function, into which jumps are looked for */
@@ -72,6 +75,9 @@ static int look_in_segment(struct hunt *hunt, const Elf64_Phdr *segment, uint8_t
 		size_t size =
 			left < CHUNK_BYTES + TEXT_BYTES_MAX ? left : CHUNK_BYTES + TEXT_BYTES_MAX;
 
+		/* A file with holes may be of any size. */
+		if (hunt->deadline_ns && clock_ns(CLOCK_MONOTONIC) > hunt->deadline_ns)
+			return -ETIMEDOUT;
 		if (elf_file__read(hunt->image->elf, segment->p_vaddr + at, chunk, size))
 			return -EBADMSG;
 		err = look(hunt, segment->p_vaddr + at, chunk, size);
@@ -461,9 +467,10 @@ static int add_owners(struct hunt *hunt, text_user_vec *users, const text_user_v
 	return err;
 }
 
-int text_users_find(text_user_vec *users, const struct image *image, const char *text)
+int text_users_find(text_user_vec *users, const struct image *image, const char *text,
+		    uint64_t deadline_ns)
 {
-	struct hunt hunt = {.image = image, .text = text};
+	struct hunt hunt = {.image = image, .text = text, .deadline_ns = deadline_ns};
 	text_user_vec pieces = {0};
 	int err = find_references(&hunt);
 

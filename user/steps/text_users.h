@@ -29,6 +29,7 @@ typedef VEC(struct text_user) text_user_vec; /* sorted by address, each function
  * 0, also if there are none; -E2BIG if the text is in more than 256 places; -EBADMSG if the file
  * cannot be read; or -ENOMEM. Without a message. The caller frees users, also after an error.
  */
-int text_users_find(text_user_vec *users, const struct image *image, const char *text);
+int text_users_find(text_user_vec *users, const struct image *image, const char *text,
+		    uint64_t deadline_ns);
 
 #endif

@@ -205,6 +205,8 @@ static void take_announced(void *ctx, const struct fbt_target *target)
 		traced->parent_tgid = target->parent_tgid;
 		traced->start_ns = target->start_ns;
 		traced->taken = true;
+	} else {
+		target_seen__restart(traced->seen);
 	}
 	traced->wanted |= target->tgid == session__main_tgid(session);
 	traced->rescan = true;

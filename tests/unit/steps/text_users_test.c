@@ -83,7 +83,7 @@ static text_user_vec users_of(struct elf_fixture *fixture, const char *file, con
 	image.fd = elf_fixture_open(fixture, stripped);
 	assert_int_equal(elf_file__open(&image.elf, image.fd), 0);
 	assert_int_equal(elf_fdes_read(&image.fdes, image.elf), 0);
-	assert_int_equal(text_users_find(&users, &image, text), 0);
+	assert_int_equal(text_users_find(&users, &image, text, 0), 0);
 	image_close(&image);
 	return users;
 }
@@ -165,10 +165,25 @@ static void a_text_that_is_not_there_or_not_a_begin_has_no_users(void **state)
 	vec_free(&users);
 }
 
+/* A file with holes may be of any size. */
+static void the_search_ends_with_its_time(void **state)
+{
+	struct image image = {.fd = -1, .debug_fd = -1};
+	text_user_vec users = {0};
+
+	image.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(elf_file__open(&image.elf, image.fd), 0);
+	assert_int_equal(elf_fdes_read(&image.fdes, image.elf), 0);
+	assert_int_equal(text_users_find(&users, &image, "a text", 1), -ETIMEDOUT);
+	image_close(&image);
+	vec_free(&users);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(texts_are_found_in_a_program),
+		cmocka_unit_test(the_search_ends_with_its_time),
 		cmocka_unit_test(texts_are_found_in_a_library),
 		cmocka_unit_test(texts_are_found_in_a_program_with_fixed_addresses),
 		cmocka_unit_test(texts_are_found_where_relocations_are_packed),
