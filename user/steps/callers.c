@@ -16,6 +16,10 @@
 /* Most data that may hold a GOT, and most entries of a PLT. */
 #define GOT_BYTES_MAX (32u << 20)
 #define PLT_SLOTS_MAX (1u << 16)
+/* A section of nothing but stubs: each may have three beginnings. */
+#define STUBS_MAX (3 * PLT_SLOTS_MAX)
+/* Slots from one look at the time to the next. */
+#define LIMITS_EVERY 256
 /* Jumps of one file that are looked at, and searches for calls of functions that are found by them.
  */
 #define JUMPS_MAX  256
@@ -252,6 +256,8 @@ static int look_in_plt(struct hunt *hunt)
 			index = find_named(hunt, &plt, &rela);
 		if (index < hunt->count)
 			err = add_lead(&hunt->slots, rela.r_offset, (uint32_t)index);
+		if (!err && i % LIMITS_EVERY == 0)
+			err = check_limits(hunt);
 	}
 	return err;
 }
@@ -300,9 +306,11 @@ static int look_for_stubs(struct hunt *hunt)
 				continue;
 			slot = find_lead(&hunt->slots,
 					 address + 6 + (uint64_t)(int64_t)displacement(data + 2));
-			if (slot)
+			if (slot && hunt->calls.count < STUBS_MAX)
 				err = add_stub(hunt, section.header.sh_addr, section.data, at,
 					       slot->function);
+			else if (slot)
+				err = -ETIMEDOUT;
 		}
 	}
 	return err;
@@ -512,6 +520,7 @@ static int scan_code(struct hunt *hunt)
 	vec_for_each (lead, &hunt->calls) {
 		if (!err)
 			err = scan_around(hunt, lead);
+		err = err ? err : check_limits(hunt);
 	}
 	/* Parts overlap, so one may be there twice. */
 	vec_sort(&hunt->candidates, compare_leads);
