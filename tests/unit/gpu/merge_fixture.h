@@ -293,4 +293,19 @@ static inline int close_fixture(void **state)
 
 #define MERGE_TEST(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 
+static inline void push_totals(struct fixture *fixture, uint64_t time_ns, uint64_t dropped,
+			       uint64_t ring_lost, uint64_t no_buffer, uint64_t shim_ns)
+{
+	union gpu_record record = {
+		.flush = {.header = {FBT_EVENT_GPU_FLUSH, 0, sizeof(record.flush)},
+			  .tgid = 7,
+			  .time_ns = time_ns,
+			  .cupti_dropped = dropped,
+			  .ring_lost = ring_lost,
+			  .no_buffer = no_buffer,
+			  .shim_ns = shim_ns}};
+
+	assert_int_equal(take(fixture, &record), 0);
+}
+
 #endif
