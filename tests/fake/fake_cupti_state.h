@@ -97,7 +97,7 @@ struct state {
 	bool kinds[KIND_COUNT];
 	uint8_t apis[3][CBIDS];	     /* by domain: records wanted */
 	uint8_t callbacks[3][CBIDS]; /* number of calls of callback */
-	bool correlating;	     /* any of apis is enabled */
+	bool correlating;	     /* work gets numbers */
 	bool system_tids;
 	bool per_thread;
 	bool zeroed; /* the client gives zeroed buffers */

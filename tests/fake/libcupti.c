@@ -94,8 +94,6 @@ CALL cuptiUnsubscribe(struct subscriber *subscriber)
 	for (int i = 0; i < KIND_COUNT; i++)
 		if (cupti.kinds[i])
 			die("cuptiUnsubscribe called with kind %d still enabled", i);
-	if (cupti.correlating)
-		die("cuptiUnsubscribe called with records of API calls still enabled");
 	lock_state();
 	cupti.subscribed = false;
 	cupti.callback = NULL;
@@ -128,12 +126,11 @@ CALL cuptiEnableDomain(uint32_t enable, struct subscriber *subscriber, uint32_t 
 /* --- kinds --------------------------------------------------------------------------------------
  */
 
-/* The lock is held. */
+/* The lock is held. Kernels have numbers without any records of calls, as in CUPTI 13.0 U1. */
 static void count_apis(void)
 {
-	cupti.correlating =
-		(cupti.kinds[KIND_DRIVER] && memchr(cupti.apis[FAKE_DRIVER], 1, CBIDS)) ||
-		(cupti.kinds[KIND_RUNTIME] && memchr(cupti.apis[FAKE_RUNTIME], 1, CBIDS));
+	cupti.correlating = cupti.kinds[KIND_DRIVER] || cupti.kinds[KIND_RUNTIME] ||
+			    cupti.kinds[KIND_KERNEL];
 }
 
 static int set_kind(const char *name, uint32_t kind, bool enable)
@@ -148,10 +145,9 @@ static int set_kind(const char *name, uint32_t kind, bool enable)
 		return FAKE_INVALID_KIND;
 	lock_state();
 	cupti.kinds[kind] = enable;
-	if (kind == KIND_DRIVER || kind == KIND_RUNTIME) {
+	if (kind == KIND_DRIVER || kind == KIND_RUNTIME)
 		memset(cupti.apis[kind == KIND_DRIVER ? FAKE_DRIVER : FAKE_RUNTIME], enable, CBIDS);
-		count_apis();
-	}
+	count_apis();
 	unlock_state();
 	return FAKE_OK;
 }
@@ -221,7 +217,6 @@ static int set_api(const char *name, uint32_t domain, uint32_t cbid, uint8_t ena
 		return FAKE_INVALID_PARAMETER;
 	lock_state();
 	cupti.apis[domain][cbid] = enable != 0;
-	count_apis();
 	unlock_state();
 	return FAKE_OK;
 }

@@ -69,9 +69,13 @@ wait "$TOOL" 2>/dev/null
 holds 'compressed lines are whole' "$FBT" validate "$TMP/p.jsonl.gz"
 holds 'and the partial trace is valid' "$FBT" validate "$TMP/t.json.gz.partial"
 before=$(gzip -dc "$TMP/p.jsonl.gz" 2>/dev/null | wc -l)
-run_tool -p "$ENGINE" --step engine_step -n 20 --profile "$TMP/p.jsonl.gz"
+cp "$TMP/t.json.gz.partial" "$TMP/kept"
+run_tool -p "$ENGINE" --step engine_step -n 20 --profile "$TMP/p.jsonl.gz" --trace "$TMP/t.json.gz"
 end_tool 0 'another run appends to them'
 holds 'so that gzip reads all' gzip -t "$TMP/p.jsonl.gz"
+holds 'the trace of the killed run is kept beside the new one' cmp "$TMP/kept" "$TMP/t.json.gz.old.partial"
+holds 'and is valid as it was' "$FBT" validate "$TMP/t.json.gz.old.partial"
+has 'which is told' "$OUT.err" 't\.json\.gz\.old\.partial: what a run that was killed had written'
 is 'and nothing is lost' "$(($(gzip -dc "$TMP/p.jsonl.gz" | wc -l) - before >= 41))" 1
 
 rm -f "${OUT:?}".*

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -18,6 +20,7 @@
 #include "output/safe_file.h"
 
 #define PARTIAL_SUFFIX ".partial"
+#define OLD_SUFFIX     ".old" PARTIAL_SUFFIX
 #define BUFFER_BYTES   (256 * 1024)
 #define RACE_RETRIES   8
 
@@ -56,12 +59,29 @@ static int open_own_fd(struct output *output, int fd)
 	return output->fd < 0 ? safe_file_fail(output->path, errno) : 0;
 }
 
+/* What a run that was killed has written gets another name: the last of such runs is kept. */
+static int keep_stale(const struct output *output)
+{
+	const struct safe_file *partial = &output->partial;
+	char old[NAME_MAX + 1];
+	int length = (int)(strlen(partial->name) - strlen(PARTIAL_SUFFIX));
+
+	if (snprintf(old, sizeof(old), "%.*s" OLD_SUFFIX, length, partial->name) >=
+	    (int)sizeof(old))
+		return unlinkat(partial->dir, partial->name, 0);
+	if (renameat(partial->dir, partial->name, partial->dir, old))
+		return -1;
+	log_info("%s" OLD_SUFFIX ": what a run that was killed had written", output->path);
+	return 0;
+}
+
 /*
- * Removes the temporary file of a run that was killed. The file of a run that is alive is locked. 0
- * or -errno, logged.
+ * Takes the temporary file of a run that was killed out of the way. The file of a run that is alive
+ * is locked. 0 or -errno, logged.
  */
 static int remove_stale(const struct output *output)
 {
+	struct stat file = {.st_size = 0};
 	int fd = -1;
 	int err = safe_file_open_existing(&output->partial, O_WRONLY, &fd);
 
@@ -71,7 +91,10 @@ static int remove_stale(const struct output *output)
 		log_err("%s: another ferrum-bpftrace is writing it; wait or name another file",
 			output->path);
 		err = -EBUSY;
-	} else if (unlinkat(output->partial.dir, output->partial.name, 0) && errno != ENOENT) {
+	} else if ((!fstat(fd, &file) && file.st_size
+			    ? keep_stale(output)
+			    : unlinkat(output->partial.dir, output->partial.name, 0)) &&
+		   errno != ENOENT) {
 		err = safe_file_fail(output->partial.path, errno);
 	}
 	close(fd);

@@ -314,10 +314,26 @@ static void take_percentiles(struct top_model *model, struct top_row *row)
 	row->p99_ns = percentile(values, count, 990);
 }
 
-/* Collects the samples of a kind and a class; UINT32_MAX: of all. */
-static int collect(struct top_model *model, const struct slot *slot, uint32_t kind, uint32_t class)
+/* Share of the steps of a second that are among its samples. */
+static double sampled_share(const struct slot *slot)
 {
+	return slot->seen ? (double)slot->samples.count / (double)slot->seen : 1;
+}
+
+/*
+ * Collects the samples of a kind and a class; UINT32_MAX: of all. share: of the steps, at most; so
+ * that the samples of several seconds stand for equally many steps each.
+ */
+static int collect(struct top_model *model, const struct slot *slot, uint32_t kind, uint32_t class,
+		   double share)
+{
+	double each = sampled_share(slot) > 0 ? share / sampled_share(slot) : 1, taken = 0;
+
 	vec_for_each (sample, &slot->samples) {
+		taken += each;
+		if (taken < 1)
+			continue;
+		taken -= 1;
 		if ((kind != TOP_ALL_KINDS && sample->kind != kind) ||
 		    (class != UINT32_MAX && sample->class != class))
 			continue;
@@ -327,17 +343,28 @@ static int collect(struct top_model *model, const struct slot *slot, uint32_t ki
 	return 0;
 }
 
+static bool is_within(const struct slot *slot, uint64_t first, uint64_t last)
+{
+	return slot->second && slot->second >= first && slot->second <= last;
+}
+
 /* The slots of the seconds from first to last. */
 static int collect_all(struct top_model *model, uint64_t first, uint64_t last, uint32_t kind,
 		       uint32_t class)
 {
+	double share = 1;
+
 	model->sorted.count = 0;
 	for (size_t i = 0; i < SLOTS; i++) {
 		const struct slot *slot = &model->slots[i];
 
-		if (slot->second < first || slot->second > last || !slot->second)
-			continue;
-		if (collect(model, slot, kind, class))
+		if (is_within(slot, first, last) && sampled_share(slot) < share)
+			share = sampled_share(slot);
+	}
+	for (size_t i = 0; i < SLOTS; i++) {
+		const struct slot *slot = &model->slots[i];
+
+		if (is_within(slot, first, last) && collect(model, slot, kind, class, share))
 			return -ENOMEM;
 	}
 	return 0;
@@ -352,7 +379,7 @@ static int keep_percentiles(struct top_model *model)
 		if (!past)
 			continue;
 		model->sorted.count = 0;
-		if (collect(model, slot, TOP_ALL_KINDS, UINT32_MAX))
+		if (collect(model, slot, TOP_ALL_KINDS, UINT32_MAX, sampled_share(slot)))
 			return -ENOMEM;
 		past->figures.p99_ns = percentile(model->sorted.items, model->sorted.count, 990);
 		slot->changed = false;
@@ -392,7 +419,7 @@ static int fill_rows(struct top_model *model, uint64_t first, uint64_t last, uin
 		for (size_t i = 0; i < SLOTS; i++) {
 			const struct slot *slot = &model->slots[i];
 
-			if (slot->second && slot->second >= first && slot->second <= last)
+			if (is_within(slot, first, last))
 				add_sums(&row.sums, &slot->sums[class]);
 		}
 		if (!row.sums.count)

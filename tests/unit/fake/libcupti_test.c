@@ -214,6 +214,7 @@ static void test_losses(void **state)
 	expect_good(have_no_buffer, version, "12");
 }
 
+/* As CUPTI 13.0 U1 does it. Work has a number without records of calls, too. */
 static void filter_calls(void)
 {
 	struct fake_work work;
@@ -222,14 +223,20 @@ static void filter_calls(void)
 	MUST(client.register_callbacks(request, completed) == 0);
 	MUST(client.enable(10) == 0);
 	launch_kernels(1, 0, 1000, &work);
-	MUST(work.correlation == 0);
+	MUST(work.correlation == 1);
 	MUST(client.enable_runtime_api(FAKE_CUDA_LAUNCH, 1) == 0);
 	launch_kernels(1, 0, 1000, &work);
-	client.noise(FAKE_RUNTIME);
-	MUST(work.correlation == 1);
+	MUST(work.correlation == 2);
 	pause_ms(1);
 	MUST(client.flush_all(0) == 0);
-	MUST(count_taken(5) == 1 && count_taken(10) == 2);
+	MUST(count_taken(5) == 0 && count_taken(10) == 2);
+	MUST(client.enable(5) == 0);
+	MUST(client.enable_runtime_api(FAKE_CUDA_GET_DEVICE, 0) == 0);
+	launch_kernels(1, 0, 1000, &work);
+	client.noise(FAKE_RUNTIME);
+	pause_ms(1);
+	MUST(client.flush_all(0) == 0);
+	MUST(count_taken(5) == 1 && count_taken(10) == 3);
 	MUST(client.enable(5) == 0);
 	client.noise(FAKE_RUNTIME);
 	MUST(client.flush_all(0) == 0);
@@ -464,13 +471,6 @@ static void leave_enabled(void)
 	client.unsubscribe(client.subscriber);
 }
 
-static void leave_calls_enabled(void)
-{
-	MUST(client.subscribe(&client.subscriber, NULL, NULL) == 0);
-	MUST(client.enable_runtime_api(FAKE_CUDA_LAUNCH, 1) == 0);
-	client.unsubscribe(client.subscriber);
-}
-
 static void serialize(void)
 {
 	MUST(client.subscribe(&client.subscriber, NULL, NULL) == 0);
@@ -548,7 +548,6 @@ static void test_bad_calls(void **state)
 	expect_abort(finalize, NULL, "never on a live server");
 	expect_abort(use_in_child, NULL, "in a forked child");
 	expect_abort(leave_enabled, NULL, "still enabled");
-	expect_abort(leave_calls_enabled, NULL, "still enabled");
 	expect_abort(serialize, NULL, "serializes");
 	expect_abort(steal, taken, "while nsys is subscribed");
 	expect_abort(use_wrong_clock, NULL, "not CLOCK_MONOTONIC");
