@@ -15,6 +15,12 @@
 #define GPU_LANES	 10000000u
 #define GPU_DEVICE_LANES 100000u
 #define GPU_DEVICES	 40000u
+/*
+ * A stream has two lanes, for slices of a lane must not overlap: with programmatic dependent launch
+ * a kernel begins before the one ahead of it has ended.
+ */
+#define GPU_STREAMS	 (GPU_DEVICE_LANES / 2)
+#define GPU_STREAMS_KEPT 64 /* whose last work is remembered */
 
 /*
  * Lanes of iterations, in the process of the engine: two for each team of ranks, because a rank
@@ -32,6 +38,12 @@ struct slices_sink {
 	struct step_lanes lanes;
 	uint64_t iteration_ends_ns[TEAMS_MAX][2]; /* of the last one in each lane */
 	uint64_t drawn; /* number of the last step whose GPU records were written; 0: none */
+	struct stream_end {
+		uint32_t tgid;
+		uint32_t lane;
+		uint64_t end_ns; /* of the work in its first lane; 0: the place is free */
+	} streams[GPU_STREAMS_KEPT];
+	size_t next_stream; /* the place to use next */
 };
 
 static struct slices_sink *to_slices(struct sink *sink)
@@ -164,13 +176,32 @@ static void put_escalation(struct slices_sink *slices, const struct window *wind
 	put_slice(slices, window, &slice, &args.fields);
 }
 
-/* Streams with too large a number share the last lane of their device. */
-static uint32_t work_lane(const struct fbt_gpu_work *work)
+static struct stream_end *find_stream(struct slices_sink *slices, uint32_t tgid, uint32_t lane)
+{
+	struct stream_end *stream;
+
+	for (size_t i = 0; i < GPU_STREAMS_KEPT; i++) {
+		stream = &slices->streams[i];
+		if (stream->end_ns && stream->tgid == tgid && stream->lane == lane)
+			return stream;
+	}
+	stream = &slices->streams[slices->next_stream++ % GPU_STREAMS_KEPT];
+	*stream = (struct stream_end){.tgid = tgid, .lane = lane};
+	return stream;
+}
+
+/* Streams with too large a number share the last lanes of their device. */
+static uint32_t work_lane(struct slices_sink *slices, const struct fbt_gpu_work *work)
 {
 	uint32_t device = work->device < GPU_DEVICES ? work->device : GPU_DEVICES;
-	uint32_t stream = work->stream < GPU_DEVICE_LANES ? work->stream : GPU_DEVICE_LANES - 1;
+	uint32_t number = work->stream < GPU_STREAMS ? work->stream : GPU_STREAMS - 1;
+	uint32_t lane = GPU_LANES + device * GPU_DEVICE_LANES + number;
+	struct stream_end *stream = find_stream(slices, work->tgid, lane);
 
-	return GPU_LANES + device * GPU_DEVICE_LANES + stream;
+	if (work->start_ns < stream->end_ns)
+		return lane + GPU_STREAMS;
+	stream->end_ns = work->end_ns;
+	return lane;
 }
 
 static void add_size(struct json_fields *fields, const char *key, char text[40],
@@ -194,7 +225,7 @@ static void put_work(struct slices_sink *slices, const struct window *window,
 		.start_ns = work->start_ns,
 		.end_ns = work->end_ns,
 		.pid = work->tgid,
-		.tid = work_lane(work),
+		.tid = work_lane(slices, work),
 		.is_leaf = true,
 	};
 
@@ -210,7 +241,7 @@ static void put_work(struct slices_sink *slices, const struct window *window,
 	} else {
 		json_fields_uint(&args, "bytes", work->copy.bytes);
 	}
-	if (work->stream >= GPU_DEVICE_LANES - 1)
+	if (work->stream >= GPU_STREAMS - 1)
 		json_fields_uint(&args, "stream", work->stream);
 	put_slice(slices, window, &slice, &args);
 }
@@ -415,9 +446,10 @@ static void free_slices(struct sink *sink)
 bool lane_name(uint32_t lane, char name[LANE_NAME_SIZE])
 {
 	if (lane >= GPU_LANES)
-		snprintf(name, LANE_NAME_SIZE, "GPU %u stream %u",
+		snprintf(name, LANE_NAME_SIZE, "GPU %u stream %u%s",
 			 (lane - GPU_LANES) / GPU_DEVICE_LANES,
-			 (lane - GPU_LANES) % GPU_DEVICE_LANES);
+			 (lane - GPU_LANES) % GPU_DEVICE_LANES % GPU_STREAMS,
+			 (lane - GPU_LANES) % GPU_DEVICE_LANES < GPU_STREAMS ? "" : ", overlapping");
 	else if (lane >= FUTURE_LANES)
 		snprintf(name, LANE_NAME_SIZE, "futures %u", lane - FUTURE_LANES + 1);
 	else if (lane >= ITERATION_LANES)

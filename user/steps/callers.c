@@ -2,11 +2,10 @@
 #include "steps/callers.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "proc/memory.h"
 #include "proc/process.h"
 #include "steps/image.h"
 
@@ -18,8 +17,7 @@
 #define PLT_SLOTS_MAX (1u << 16)
 /* A section of nothing but stubs: each may have three beginnings. */
 #define STUBS_MAX (3 * PLT_SLOTS_MAX)
-/* Slots from one look at the time to the next. */
-#define LIMITS_EVERY 256
+#define SLOTS_AT_ONCE 256
 /* Jumps of one file that are looked at, and searches for calls of functions that are found by them.
  */
 #define JUMPS_MAX  256
@@ -46,7 +44,7 @@ struct subject {
 struct hunt {
 	uint32_t tgid;
 	uint32_t thread; /* a living one */
-	int memory;	 /* of the process; -1: it cannot be read */
+	struct memory *memory; /* what it has mapped may not answer, so it is read with a limit */
 	struct subject *subjects;
 	size_t count;
 	lead_vec thunks; /* by their entries in memory, not sorted */
@@ -130,17 +128,18 @@ static bool is_own(const struct hunt *hunt, const struct subject *subject)
 	       subject->function->device == hunt->image->device;
 }
 
-static int read_memory(const struct hunt *hunt, uint64_t address, void *data, size_t size)
+static int read_parts(const struct hunt *hunt, struct memory_part *parts, size_t count)
 {
-	if (hunt->memory < 0 || pread(hunt->memory, data, size, (off_t)address) != (ssize_t)size)
-		return -EIO;
-	return 0;
+	struct proc_ref ref = {.tgid = hunt->thread};
+
+	return memory__read(hunt->memory, ref, parts, count);
 }
 
 /* Adds the words of relocated data, as the process has them, that are the entry of a function. */
 static int look_in_got(struct hunt *hunt)
 {
 	uint64_t values[512], at, end;
+	struct memory_part part;
 	Elf64_Phdr segment;
 	int err = 0;
 
@@ -154,8 +153,11 @@ static int look_in_got(struct hunt *hunt)
 
 		if (words > sizeof(values) / sizeof(values[0]))
 			words = sizeof(values) / sizeof(values[0]);
-		if (read_memory(hunt, at + hunt->bias, values, words * sizeof(values[0])))
+		part = (struct memory_part){.address = at + hunt->bias,
+					    .size = (uint32_t)(words * sizeof(values[0]))};
+		if (read_parts(hunt, &part, 1) || part.got != part.size)
 			return 0;
+		memcpy(values, part.data, part.size);
 		for (size_t i = 0; i < words && !err; i++) {
 			size_t index = find_entry(hunt, values[i]);
 
@@ -234,30 +236,45 @@ static bool is_bound(const struct hunt *hunt, uint64_t value)
 	       value >= hunt->bias;
 }
 
+/* Looks at a slot of the PLT. value: what it holds; 0 if that is not known. */
+static int look_at_slot(struct hunt *hunt, const struct plt *plt, const Elf64_Rela *rela,
+			uint64_t value)
+{
+	size_t index = find_entry(hunt, value);
+
+	if (index == hunt->count && ELF64_R_TYPE(rela->r_info) == R_X86_64_JUMP_SLOT &&
+	    !is_bound(hunt, value))
+		index = find_named(hunt, plt, rela);
+	return index < hunt->count ? add_lead(&hunt->slots, rela->r_offset, (uint32_t)index) : 0;
+}
+
 static int look_in_plt(struct hunt *hunt)
 {
+	struct memory_part parts[SLOTS_AT_ONCE];
+	Elf64_Rela relas[SLOTS_AT_ONCE];
 	struct plt plt;
 	int err = 0;
 
 	if (!read_plt(hunt, &plt))
 		return 0;
-	for (uint64_t i = 0; i < plt.count && !err; i++) {
-		uint64_t value = 0;
-		Elf64_Rela rela;
-		size_t index;
+	for (uint64_t at = 0; at < plt.count && !err; at += SLOTS_AT_ONCE) {
+		size_t count = plt.count - at < SLOTS_AT_ONCE ? plt.count - at : SLOTS_AT_ONCE;
 
-		if (elf_file__read(hunt->image->elf, plt.relocations + i * sizeof(rela), &rela,
-				   sizeof(rela)))
+		if (elf_file__read(hunt->image->elf, plt.relocations + at * sizeof(*relas), relas,
+				   count * sizeof(*relas)))
 			return 0;
-		(void)read_memory(hunt, rela.r_offset + hunt->bias, &value, sizeof(value));
-		index = find_entry(hunt, value);
-		if (index == hunt->count && ELF64_R_TYPE(rela.r_info) == R_X86_64_JUMP_SLOT &&
-		    !is_bound(hunt, value))
-			index = find_named(hunt, &plt, &rela);
-		if (index < hunt->count)
-			err = add_lead(&hunt->slots, rela.r_offset, (uint32_t)index);
-		if (!err && i % LIMITS_EVERY == 0)
-			err = check_limits(hunt);
+		for (size_t i = 0; i < count; i++)
+			parts[i] = (struct memory_part){.address = relas[i].r_offset + hunt->bias,
+							.size = sizeof(uint64_t)};
+		(void)read_parts(hunt, parts, count);
+		for (size_t i = 0; i < count && !err; i++) {
+			uint64_t value = 0;
+
+			if (parts[i].got == sizeof(value))
+				memcpy(&value, parts[i].data, sizeof(value));
+			err = look_at_slot(hunt, &plt, &relas[i], value);
+		}
+		err = err ? err : check_limits(hunt);
 	}
 	return err;
 }
@@ -723,12 +740,10 @@ static int look(struct hunt *hunt)
 
 static int set_up(struct hunt *hunt, const struct step_function *const *functions)
 {
-	struct proc_ref ref = {.tgid = hunt->thread};
-
 	hunt->subjects = calloc(hunt->count + 1, sizeof(*hunt->subjects));
 	hunt->part = malloc(PART_BYTES + OVERLAP_BYTES);
-	hunt->memory = proc_open(ref, "mem", O_RDONLY | O_CLOEXEC);
-	if (!hunt->subjects || !hunt->part)
+	hunt->memory = memory__new();
+	if (!hunt->subjects || !hunt->part || !hunt->memory)
 		return -ENOMEM;
 	for (size_t i = 0; i < hunt->count; i++)
 		hunt->subjects[i].function = functions[i];
@@ -737,8 +752,7 @@ static int set_up(struct hunt *hunt, const struct step_function *const *function
 
 static void tear_down(struct hunt *hunt)
 {
-	if (hunt->memory >= 0)
-		close(hunt->memory);
+	memory__free(hunt->memory);
 	maps_free(&hunt->maps);
 	vec_free(&hunt->slots);
 	vec_free(&hunt->calls);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "proc/maps.h"
+#include "proc/memory.h"
 #include "proc/process.h"
 #include "steps/image.h"
 #include "code/operand.h"
@@ -47,7 +48,7 @@ struct walk {
 	struct follow *follow;
 	uint32_t tgid;
 	uint32_t thread; /* a living one */
-	int memory;	 /* of the process */
+	struct memory *memory;
 	mapping_vec maps;
 	VEC(struct file *) files;
 	VEC(struct seen) seen;
@@ -171,15 +172,17 @@ static bool is_unbound(const struct spot *to, const struct file *from)
 /* What an entry of the GOT leads to now. */
 static int read_slot(struct walk *walk, struct file *file, uint64_t slot, struct spot *to)
 {
+	struct memory_part part = {.address = slot + file->bias, .size = sizeof(uint64_t)};
+	struct proc_ref ref = {.tgid = walk->thread};
 	struct spot from = {file, slot};
-	uint64_t value = 0;
+	uint64_t value;
 	int err;
 
-	if (pread(walk->memory, &value, sizeof(value), (off_t)(slot + file->bias)) !=
-	    sizeof(value)) {
+	if (memory__read(walk->memory, ref, &part, 1) || part.got != sizeof(value)) {
 		explain_spot(walk, &from, true, "the GOT cannot be read");
 		return -ENOTSUP;
 	}
+	memcpy(&value, part.data, sizeof(value));
 	err = find_spot(walk, value, to);
 	if (err == -ENOMEM)
 		return err;
@@ -407,18 +410,15 @@ static int check(struct walk *walk)
 
 static int set_up(struct walk *walk)
 {
-	struct proc_ref ref = {.tgid = walk->thread};
-
-	walk->memory = proc_open(ref, "mem", O_RDONLY | O_CLOEXEC);
-	if (walk->memory < 0)
-		return walk->memory;
+	walk->memory = memory__new();
+	if (!walk->memory)
+		return -ENOMEM;
 	return maps_read_all(processes_ref(walk->tgid), &walk->maps);
 }
 
 static void tear_down(struct walk *walk)
 {
-	if (walk->memory >= 0)
-		close(walk->memory);
+	memory__free(walk->memory);
 	vec_for_each (file, &walk->files) {
 		image_close(&(*file)->image);
 		free(*file);

@@ -2,11 +2,10 @@
 #include "steps/ifunc.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/format.h"
+#include "proc/memory.h"
 #include "proc/process.h"
 
 /* A resolver is small. */
@@ -14,7 +13,8 @@
 #define CHOICES_MAX    6
 
 struct hunt {
-	int memory;
+	struct memory *memory;
+	struct proc_ref ref;
 	const struct elf_symbol *ifunc;
 	const struct image *image; /* of the IFUNC */
 	const struct mapping *mapping;
@@ -42,10 +42,13 @@ static bool is_begin(const struct image *image, uint64_t address)
 /* A slot that has not been bound leads into a PLT, where no function begins. */
 static void look_at_slot(struct hunt *hunt, uint64_t slot)
 {
+	struct memory_part part = {.address = slot, .size = sizeof(uint64_t)};
 	uint64_t value, address;
 
-	if (pread(hunt->memory, &value, sizeof(value), (off_t)slot) != sizeof(value) ||
-	    value < hunt->mapping->start || value >= hunt->mapping->end)
+	if (memory__read(hunt->memory, hunt->ref, &part, 1) || part.got != sizeof(value))
+		return;
+	memcpy(&value, part.data, sizeof(value));
+	if (value < hunt->mapping->start || value >= hunt->mapping->end)
 		return;
 	address = value - hunt->bias;
 	if (address != hunt->ifunc->address && is_begin(hunt->image, address))
@@ -123,21 +126,23 @@ static int look_in_others(struct hunt *hunt, uint32_t tgid)
 int ifunc_resolve(uint64_t *address, uint32_t tgid, const struct image *image,
 		  const struct mapping *mapping, const struct elf_symbol *ifunc)
 {
-	struct hunt hunt = {.ifunc = ifunc, .image = image, .mapping = mapping};
-	struct proc_ref ref = {.tgid = processes_live_thread(tgid)};
+	struct hunt hunt = {.ifunc = ifunc,
+			    .image = image,
+			    .mapping = mapping,
+			    .ref = {.tgid = processes_live_thread(tgid)}};
 	uint64_t start;
 	int err;
 
 	if (elf_file__mapped_address(image->elf, mapping->offset, &start))
 		return -ENOENT;
 	hunt.bias = mapping->start - start;
-	hunt.memory = proc_open(ref, "mem", O_RDONLY | O_CLOEXEC);
-	if (hunt.memory < 0)
-		return -ENOENT;
+	hunt.memory = memory__new();
+	if (!hunt.memory)
+		return -ENOMEM;
 	err = look_in_file(&hunt, image->elf, hunt.bias, true);
 	if (!err && !hunt.found)
 		err = look_in_others(&hunt, tgid);
-	close(hunt.memory);
+	memory__free(hunt.memory);
 	*address = hunt.found;
 	return err ? err : hunt.found ? 0 : -ENOENT;
 }
