@@ -123,16 +123,29 @@ static void add_site(struct call_sites *sites, uint64_t address, const struct fb
 	set_site_state(sites, address, err ? FBT_SITE_REFUSED : FBT_SITE_PROBED);
 }
 
-static void probe_new_sites(struct call_sites *sites)
+/* Its sites are called too often: no more of them are probed. */
+static bool is_given_up(const struct rates *rates, uint64_t kinds)
 {
+	const struct rate *rate = &rates->watched[__builtin_ctzll(kinds) - 1].rate;
+
+	return rate->too_often || rate->shared_site;
+}
+
+static void probe_new_sites(struct rates *rates)
+{
+	struct call_sites *sites = &rates->sites;
 	uint64_t address, *last = NULL;
 	struct fbt_site site;
 
 	/* Only the kernel side adds entries, and none is removed: no key is met twice. */
 	while (!bpf_map_get_next_key(sites->map, last, &address)) {
 		last = &address;
-		if (!bpf_map_lookup_elem(sites->map, &address, &site) &&
-		    site.state == FBT_SITE_TOLD && site.kinds)
+		if (bpf_map_lookup_elem(sites->map, &address, &site) ||
+		    site.state != FBT_SITE_TOLD || !site.kinds)
+			continue;
+		if (is_given_up(rates, site.kinds))
+			set_site_state(sites, address, FBT_SITE_REFUSED);
+		else
 			add_site(sites, address, &site);
 	}
 }
@@ -332,7 +345,7 @@ static void check(struct rates *rates, size_t index)
 
 void rates__check(struct rates *rates)
 {
-	probe_new_sites(&rates->sites);
+	probe_new_sites(rates);
 	for (size_t i = 0; i < rates->count; i++)
 		if (rates->watched[i].uprobes)
 			check(rates, i);

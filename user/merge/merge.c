@@ -94,6 +94,7 @@ static int read_all(struct merge *merge, char *const *paths)
 static int align_all(struct merge *merge)
 {
 	struct gather_file *files = merge->files;
+	uint64_t largest_ns = 0, second_ns = 0;
 
 	merge->rounds.error_known = true;
 	for (size_t i = 1; i < merge->count; i++) {
@@ -112,8 +113,15 @@ static int align_all(struct merge *merge)
 			return -EINVAL;
 		}
 		merge->rounds.error_known &= alignment->by == ALIGN_COLLECTIVES;
-		merge->rounds.error_ns = max_u64(merge->rounds.error_ns, alignment->error_ns);
+		if (alignment->error_ns > largest_ns) {
+			second_ns = largest_ns;
+			largest_ns = alignment->error_ns;
+		} else {
+			second_ns = max_u64(second_ns, alignment->error_ns);
+		}
 	}
+	/* Each is against the first file: two others may be off by both. */
+	merge->rounds.error_ns = add_saturating(largest_ns, second_ns);
 	merge->base_ns = INT64_MAX;
 	for (size_t i = 0; i < merge->count; i++) {
 		gather_convert(&files[i]);

@@ -27,11 +27,12 @@ static bool is_due(const struct demand *demand, const struct demand_limits *limi
 	       now_ns - demand->refused_ns >= limits->idle_ns;
 }
 
-bool demand_needs_count(const struct demand *demand, uint64_t now_ns)
+bool demand_needs_count(const struct demand *demand, const struct demand_limits *limits,
+			uint64_t now_ns)
 {
 	if (demand->state == FBT_EXPLAIN_ARMED)
 		return now_ns - demand->look_ns >= DEMAND_LOOK_NS;
-	if (!demand->wanted || demand->state == FBT_EXPLAIN_FAILED)
+	if (!is_due(demand, limits, now_ns))
 		return false;
 	return !demand->has_rate || now_ns - demand->look_ns >= DEMAND_RATE_NS;
 }
@@ -91,7 +92,7 @@ static enum demand_act watch(struct demand *demand, const struct demand_limits *
 {
 	bool was_dear = demand->was_dear;
 
-	if (!demand_needs_count(demand, now_ns))
+	if (!demand_needs_count(demand, limits, now_ns))
 		return DEMAND_NOTHING;
 	account(demand, limits, now_ns, events);
 	demand->was_dear = is_dear(demand, limits);
@@ -108,7 +109,7 @@ enum demand_act demand_turn(struct demand *demand, const struct demand_limits *l
 {
 	if (demand->state == FBT_EXPLAIN_ARMED)
 		return watch(demand, limits, now_ns, events);
-	if (!is_due(demand, limits, now_ns) || !demand_needs_count(demand, now_ns))
+	if (!demand_needs_count(demand, limits, now_ns))
 		return DEMAND_NOTHING;
 	if (!demand->has_rate) {
 		begin_rate(demand, now_ns, events);

@@ -321,10 +321,10 @@ static void act_on(struct explain *explain, enum fbt_explain kind, enum demand_a
 		return;
 	if (act == DEMAND_DISARM || act == DEMAND_GIVE_UP)
 		detach(explain, kind);
-	/* Later ones may be others. */
-	if (act == DEMAND_DISARM && kind == FBT_EXPLAIN_SAMPLES)
+	/* Later ones may be others, and fewer, which costs less. */
+	if (act != DEMAND_NOTHING && act != DEMAND_ARM && kind == FBT_EXPLAIN_SAMPLES)
 		explain->tid_count = 0;
-	if (act == DEMAND_DISARM && kind == FBT_EXPLAIN_FAULTS)
+	if (act != DEMAND_NOTHING && act != DEMAND_ARM && kind == FBT_EXPLAIN_FAULTS)
 		explain->fault_tid_count = 0;
 	tell(explain, kind, act);
 }
@@ -352,7 +352,7 @@ void explain__turn(struct explain *explain, uint64_t now_ns)
 		struct demand *demand = &explain->demands[kind];
 		int err = 0;
 
-		if (demand_needs_count(demand, now_ns) && !known) {
+		if (demand_needs_count(demand, &explain->limits[kind], now_ns) && !known) {
 			err = machine_switches(&count);
 			known = !err;
 		}

@@ -19,6 +19,8 @@
 #define FDS_EACH  8
 #define TAG_SIZE  64
 #define TAG_TRIES 100
+/* As many as a window keeps. */
+#define CODES_MAX 65536
 
 struct export_entry {
 	uint32_t tgid;
@@ -42,6 +44,8 @@ struct exports {
 	struct fbt_lost lost;
 	struct fbt_manual manual;
 	VEC(struct fbt_kind *) kinds;
+	VEC(struct fbt_header *) totals; /* the last one of each type and step kind */
+	VEC(struct fbt_header *) codes;	 /* each is sent once, for all processes that have its file */
 	int first_err;
 };
 
@@ -203,6 +207,10 @@ static void begin_window(const struct exports *exports, const struct export_entr
 		log_err("process %u: no memory for its export", entry->tgid);
 	vec_for_each (kind, &exports->kinds)
 		push(entry, *kind, (*kind)->header.size);
+	vec_for_each (total, &exports->totals)
+		push(entry, *total, (*total)->size);
+	vec_for_each (code, &exports->codes)
+		push(entry, *code, (*code)->size);
 	if (exports->lost.header.size)
 		push(entry, &exports->lost, sizeof(exports->lost));
 }
@@ -234,12 +242,13 @@ static struct export_entry *open_next(struct exports *exports, uint32_t tgid)
 static void take_target(struct exports *exports, const struct fbt_target *target)
 {
 	struct export_entry *entry = find_export(exports, target->tgid);
+	bool is_new = !entry || entry->tgid != target->tgid;
 
-	if (!entry || entry->tgid != target->tgid)
+	if (is_new)
 		entry = open_next(exports, target->tgid);
 	push(entry, target, target->header.size);
 	/* --escalate-now: the request came when this process was already traced. */
-	if (exports->manual.header.size && exports->manual.time_ns >= target->start_ns)
+	if (is_new && exports->manual.header.size && exports->manual.time_ns >= target->start_ns)
 		push(entry, &exports->manual, sizeof(exports->manual));
 }
 
@@ -253,6 +262,60 @@ static void take_kind(struct exports *exports, const struct fbt_kind *kind)
 		free(copy);
 		keep_first(&exports->first_err, -ENOMEM);
 		log_warn("step kind %u: no memory to name it in later exports", kind->kind);
+	}
+}
+
+static struct fbt_header *copy_event(struct exports *exports, const struct fbt_header *event)
+{
+	struct fbt_header *copy = malloc(event->size);
+
+	if (copy)
+		memcpy(copy, event, event->size);
+	else
+		keep_first(&exports->first_err, -ENOMEM);
+	return copy;
+}
+
+/* The step kind of a total; 0: it is of all. They have it in the same place. */
+static uint32_t kind_of(const struct fbt_header *event)
+{
+	switch (event->type) {
+	case FBT_EVENT_SAMPLING:
+	case FBT_EVENT_ENDS:
+	case FBT_EVENT_TAILS:
+	case FBT_EVENT_PROBES:
+		return ((const struct fbt_ends *)event)->kind;
+	default:
+		return 0;
+	}
+}
+
+/* Of no process: an export that is opened later gets the last one of each. */
+static void take_total(struct exports *exports, const struct fbt_header *event)
+{
+	struct fbt_header *copy = copy_event(exports, event);
+
+	vec_for_each (total, &exports->totals) {
+		if (!copy || (*total)->type != event->type || kind_of(*total) != kind_of(event))
+			continue;
+		free(*total);
+		*total = copy;
+		return;
+	}
+	if (copy && vec_push(&exports->totals, copy)) {
+		free(copy);
+		keep_first(&exports->first_err, -ENOMEM);
+	}
+}
+
+static void take_code(struct exports *exports, const struct fbt_header *event)
+{
+	struct fbt_header *copy =
+		exports->codes.count < CODES_MAX ? copy_event(exports, event) : NULL;
+
+	if (copy && vec_push(&exports->codes, copy)) {
+		free(copy);
+		keep_first(&exports->first_err, -ENOMEM);
 	}
 }
 
@@ -284,6 +347,19 @@ static void route(void *ctx, const void *data, size_t size)
 		break;
 	case FBT_EVENT_MANUAL:
 		exports->manual = *(const struct fbt_manual *)event;
+		push_all(exports, data, size);
+		break;
+	case FBT_EVENT_SAMPLING:
+	case FBT_EVENT_ENDS:
+	case FBT_EVENT_TAILS:
+	case FBT_EVENT_PROBES:
+	case FBT_EVENT_STACKS:
+	case FBT_EVENT_LOOKS:
+		take_total(exports, event);
+		push_all(exports, data, size);
+		break;
+	case FBT_EVENT_CODE:
+		take_code(exports, event);
 		push_all(exports, data, size);
 		break;
 	case FBT_EVENT_COST:
@@ -388,6 +464,12 @@ static void free_with(struct exports *exports, void (*free_outputs)(struct outpu
 		free(*kind);
 	vec_free(&exports->list);
 	vec_free(&exports->kinds);
+	vec_for_each (total, &exports->totals)
+		free(*total);
+	vec_free(&exports->totals);
+	vec_for_each (code, &exports->codes)
+		free(*code);
+	vec_free(&exports->codes);
 	free(exports);
 }
 

@@ -27,6 +27,11 @@ static struct play begin(uint64_t rate)
 	return (struct play){.limits = limits, .now_ns = 5 * S, .events = 1000000, .rate = rate};
 }
 
+static bool needs_count(const struct play *play, uint64_t in_ns)
+{
+	return demand_needs_count(&play->demand, &play->limits, play->now_ns + in_ns);
+}
+
 /* Up to the first act, at most for that time. */
 static enum demand_act play_for(struct play *play, uint64_t ns)
 {
@@ -37,8 +42,7 @@ static enum demand_act play_for(struct play *play, uint64_t ns)
 		play->now_ns += 10 * MS;
 		play->events += play->rate / 100;
 		act = demand_turn(&play->demand, &play->limits, play->now_ns,
-				  demand_needs_count(&play->demand, play->now_ns) ? play->events
-										  : 0);
+				  needs_count(play, 0) ? play->events : 0);
 	}
 	return act;
 }
@@ -47,7 +51,7 @@ static void nothing_is_counted_or_armed_while_nothing_is_slow(void **state)
 {
 	struct play play = begin(1000);
 
-	assert_false(demand_needs_count(&play.demand, play.now_ns));
+	assert_false(needs_count(&play, 0));
 	assert_int_equal(play_for(&play, 300 * S), DEMAND_NOTHING);
 	assert_int_equal(play.demand.state, FBT_EXPLAIN_UNUSED);
 }
@@ -90,6 +94,9 @@ static void a_refusal_is_asked_again_after_a_minute_if_it_is_needed_then(void **
 
 	demand_want(&play.demand, false, play.now_ns);
 	assert_int_equal(play_for(&play, S), DEMAND_REFUSE);
+	/* Until then nothing is counted, however much it is wanted. */
+	demand_want(&play.demand, false, play.now_ns);
+	assert_false(needs_count(&play, S));
 	play.rate = 1000;
 	demand_want(&play.demand, false, play.now_ns);
 	assert_int_equal(play_for(&play, 59 * S), DEMAND_NOTHING);
@@ -124,7 +131,7 @@ static void a_minute_without_need_disarms(void **state)
 			play.now_ns - armed_ns + 10 * MS);
 	assert_in_range(play.demand.events, 99000, 103000);
 	/* It is not needed any more, and counts nothing. */
-	assert_false(demand_needs_count(&play.demand, play.now_ns + 10 * S));
+	assert_false(needs_count(&play, 10 * S));
 	demand_want(&play.demand, false, play.now_ns);
 	assert_int_equal(play_for(&play, S), DEMAND_ARM);
 	assert_int_equal(play.demand.missed, 2);
