@@ -182,6 +182,25 @@ static void test_sample(void **state)
 	top_model__free(model);
 }
 
+/* Of a second with very many steps few are kept: each of those stands for many. */
+static void test_weights(void **state)
+{
+	struct top_model *model = top_model__new();
+	struct window *window = new_window();
+	const struct top_figures *figures;
+
+	for (uint64_t i = 0; i < 10 * TOP_SAMPLES; i++)
+		add(model, window, 500, 1000, 10);
+	for (uint64_t i = 0; i < TOP_SAMPLES; i++)
+		add(model, window, NS_PER_S + NS_PER_S / 2, 50000, 10);
+	figures = figures_at(model, 2 * NS_PER_S, TOP_ALL_KINDS);
+	assert_int_equal(figures->all.sums.count, 11 * TOP_SAMPLES);
+	assert_int_equal(figures->all.p50_ns, 1000);
+	assert_int_equal(figures->all.p95_ns, 50000);
+	window__free(window);
+	top_model__free(model);
+}
+
 static struct escalation slow_escalation(void)
 {
 	return (struct escalation){
@@ -261,6 +280,7 @@ int main(void)
 		cmocka_unit_test(test_classes),
 		cmocka_unit_test(test_too_many_classes),
 		cmocka_unit_test(test_sample),
+		cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_slow),
 		cmocka_unit_test(test_many_slow),
 	};
