@@ -129,8 +129,8 @@ CALL cuptiEnableDomain(uint32_t enable, struct subscriber *subscriber, uint32_t 
 /* The lock is held. Kernels have numbers without any records of calls, as in CUPTI 13.0 U1. */
 static void count_apis(void)
 {
-	cupti.correlating = cupti.kinds[KIND_DRIVER] || cupti.kinds[KIND_RUNTIME] ||
-			    cupti.kinds[KIND_KERNEL];
+	cupti.correlating =
+		cupti.kinds[KIND_DRIVER] || cupti.kinds[KIND_RUNTIME] || cupti.kinds[KIND_KERNEL];
 }
 
 static int set_kind(const char *name, uint32_t kind, bool enable)

@@ -449,7 +449,8 @@ bool lane_name(uint32_t lane, char name[LANE_NAME_SIZE])
 		snprintf(name, LANE_NAME_SIZE, "GPU %u stream %u%s",
 			 (lane - GPU_LANES) / GPU_DEVICE_LANES,
 			 (lane - GPU_LANES) % GPU_DEVICE_LANES % GPU_STREAMS,
-			 (lane - GPU_LANES) % GPU_DEVICE_LANES < GPU_STREAMS ? "" : ", overlapping");
+			 (lane - GPU_LANES) % GPU_DEVICE_LANES < GPU_STREAMS ? ""
+									     : ", overlapping");
 	else if (lane >= FUTURE_LANES)
 		snprintf(name, LANE_NAME_SIZE, "futures %u", lane - FUTURE_LANES + 1);
 	else if (lane >= ITERATION_LANES)

@@ -16,7 +16,7 @@
 #define GOT_BYTES_MAX (32u << 20)
 #define PLT_SLOTS_MAX (1u << 16)
 /* A section of nothing but stubs: each may have three beginnings. */
-#define STUBS_MAX (3 * PLT_SLOTS_MAX)
+#define STUBS_MAX     (3 * PLT_SLOTS_MAX)
 #define SLOTS_AT_ONCE 256
 /* Jumps of one file that are looked at, and searches for calls of functions that are found by them.
  */
@@ -43,7 +43,7 @@ struct subject {
 
 struct hunt {
 	uint32_t tgid;
-	uint32_t thread; /* a living one */
+	uint32_t thread;       /* a living one */
 	struct memory *memory; /* what it has mapped may not answer, so it is read with a limit */
 	struct subject *subjects;
 	size_t count;

@@ -51,7 +51,8 @@ enum demand_act {
 /* A step was slow for a reason that this explains. is_explained: it had been looked at. */
 void demand_want(struct demand *demand, bool is_explained, uint64_t now_ns);
 
-/* Whether demand_turn needs the present value of the counter of events, which takes long to read. */
+/* Whether demand_turn needs the present value of the counter of events, which takes long to read.
+ */
 bool demand_needs_count(const struct demand *demand, const struct demand_limits *limits,
 			uint64_t now_ns);
 

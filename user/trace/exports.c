@@ -45,7 +45,8 @@ struct exports {
 	struct fbt_manual manual;
 	VEC(struct fbt_kind *) kinds;
 	VEC(struct fbt_header *) totals; /* the last one of each type and step kind */
-	VEC(struct fbt_header *) codes;	 /* each is sent once, for all processes that have its file */
+	VEC(struct fbt_header *)
+	codes; /* each is sent once, for all processes that have its file */
 	int first_err;
 };
 

@@ -470,6 +470,7 @@ static void work_of_gpus_has_lanes_by_device_and_stream(void **state)
 	copy.copy.bytes = 64;
 	copy.graph = 3;
 	vec_push(&gpu.records.works, copy);
+	/* It begins before the work ahead of it in its stream has ended. */
 	copy.kind = FBT_GPU_MEMSET;
 	copy.correlation = 0;
 	vec_push(&gpu.records.works, copy);
@@ -484,7 +485,7 @@ static void work_of_gpus_has_lanes_by_device_and_stream(void **state)
 		"\"ts\":10,\"dur\":2,\"pid\":100,\"tid\":10000014,\"args\":{\"bytes\":64,"
 		"\"correlation\":5,\"graph\":3,\"step\":7}},"
 		"{\"name\":\"Memset (Pageable)\",\"cat\":\"gpu_memset\",\"ph\":\"X\",\"ts\":10,"
-		"\"dur\":2,\"pid\":100,\"tid\":10000014,\"args\":{\"bytes\":64,\"graph\":3,"
+		"\"dur\":2,\"pid\":100,\"tid\":10050014,\"args\":{\"bytes\":64,\"graph\":3,"
 		"\"step\":7}}]");
 	clear_gpu(&gpu);
 }
@@ -495,17 +496,17 @@ static void streams_beyond_a_devices_lanes_share_the_last(void **state)
 	struct fixture *fixture = *state;
 	struct gpu_fixture gpu = {0};
 
-	vec_push(&gpu.records.works, make_kernel(0, 99998));
+	vec_push(&gpu.records.works, make_kernel(0, 49998));
 	vec_push(&gpu.records.works, make_kernel(1, 100000));
 	vec_push(&gpu.records.works, make_kernel(UINT32_MAX, UINT32_MAX));
 	write_gpu(fixture, &gpu);
 	expect_part(fixture,
-		    "\"tid\":10099998,\"args\":{\"block\":\"64x1x1\",\"correlation\":5,"
+		    "\"tid\":10049998,\"args\":{\"block\":\"64x1x1\",\"correlation\":5,"
 		    "\"grid\":\"8x2x1\",\"step\":7}",
 		    true);
-	expect_part(fixture, "\"tid\":10199999,", true);
+	expect_part(fixture, "\"tid\":10149999,", true);
 	expect_part(fixture, "\"stream\":100000}", true);
-	expect_part(fixture, "\"tid\":4010099999,", true);
+	expect_part(fixture, "\"tid\":4010049999,", true);
 	clear_gpu(&gpu);
 }
 

@@ -274,14 +274,10 @@ static void test_many_slow(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_percentiles),
-		cmocka_unit_test(test_seconds),
-		cmocka_unit_test(test_classes),
-		cmocka_unit_test(test_too_many_classes),
-		cmocka_unit_test(test_sample),
-		cmocka_unit_test(test_weights),
-		cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_nothing),		 cmocka_unit_test(test_percentiles),
+		cmocka_unit_test(test_seconds),		 cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_too_many_classes), cmocka_unit_test(test_sample),
+		cmocka_unit_test(test_weights),		 cmocka_unit_test(test_slow),
 		cmocka_unit_test(test_many_slow),
 	};
 

@@ -191,6 +191,37 @@ static void a_process_that_comes_later_hears_what_came_before(void **state)
 	assert_int_equal(count_text(text, "\"lost_calls\":77"), 1);
 }
 
+static void send_ends(struct fixture *fixture, uint64_t unseen_steps)
+{
+	struct fbt_ends *ends =
+		stream_add(&fixture->stream, FBT_EVENT_ENDS, sizeof(*ends), NULL, 0);
+
+	ends->kind = 1;
+	ends->unseen_steps = unseen_steps;
+	send(fixture);
+}
+
+/* They are of no process. Of those that came before an export was opened the last one counts. */
+static void totals_of_a_step_function_are_in_each(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin(fixture);
+	send_target(fixture, 7);
+	send_ends(fixture, 3);
+	send_ends(fixture, 5);
+	send_step(fixture, 7, 2000);
+	send_target(fixture, 8);
+	send_step(fixture, 8, 3000);
+	assert_int_equal(end(fixture), 0);
+	assert_int_equal(count_text(text_of_one(fixture, "ferrum_profile_pid7_", NULL),
+				    "\"untraced_steps\":5"),
+			 1);
+	assert_int_equal(count_text(text_of_one(fixture, "ferrum_profile_pid8_", NULL),
+				    "\"untraced_steps\":5"),
+			 1);
+}
+
 static void what_no_process_is_known_for_goes_nowhere(void **state)
 {
 	struct fixture *fixture = *state;
@@ -370,6 +401,7 @@ int main(void)
 		TEST(each_has_its_report),
 		TEST(each_window_bears_its_own_tag),
 		TEST(a_process_that_comes_later_hears_what_came_before),
+		TEST(totals_of_a_step_function_are_in_each),
 		TEST(what_no_process_is_known_for_goes_nowhere),
 		TEST(a_process_that_calls_execve_keeps_its_export),
 		TEST(beyond_the_most_they_share_one),
