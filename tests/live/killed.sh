@@ -73,9 +73,9 @@ cp "$TMP/t.json.gz.partial" "$TMP/kept"
 run_tool -p "$ENGINE" --step engine_step -n 20 --profile "$TMP/p.jsonl.gz" --trace "$TMP/t.json.gz"
 end_tool 0 'another run appends to them'
 holds 'so that gzip reads all' gzip -t "$TMP/p.jsonl.gz"
-holds 'the trace of the killed run is kept beside the new one' cmp "$TMP/kept" "$TMP/t.json.gz.old.partial"
-holds 'and is valid as it was' "$FBT" validate "$TMP/t.json.gz.old.partial"
-has 'which is told' "$OUT.err" 't\.json\.gz\.old\.partial: what a run that was killed had written'
+holds 'the trace of the killed run is kept beside the new one' cmp "$TMP/kept" "$TMP/old.t.json.gz.partial"
+holds 'and is valid as it was' "$FBT" validate "$TMP/old.t.json.gz.partial"
+has 'which is told' "$OUT.err" 't\.json\.gz: what a run that was killed had written is kept as old\.t\.json\.gz\.partial'
 is 'and nothing is lost' "$(($(gzip -dc "$TMP/p.jsonl.gz" | wc -l) - before >= 41))" 1
 
 rm -f "${OUT:?}".*

@@ -20,7 +20,7 @@
 #include "output/safe_file.h"
 
 #define PARTIAL_SUFFIX ".partial"
-#define OLD_SUFFIX     ".old" PARTIAL_SUFFIX
+#define OLD_PREFIX     "old."
 #define BUFFER_BYTES   (256 * 1024)
 #define RACE_RETRIES   8
 
@@ -59,19 +59,20 @@ static int open_own_fd(struct output *output, int fd)
 	return output->fd < 0 ? safe_file_fail(output->path, errno) : 0;
 }
 
-/* What a run that was killed has written gets another name: the last of such runs is kept. */
+/*
+ * What a run that was killed has written gets another name: the last of such runs is kept. The end
+ * of the name stays, as it says what is in the file.
+ */
 static int keep_stale(const struct output *output)
 {
 	const struct safe_file *partial = &output->partial;
 	char old[NAME_MAX + 1];
-	int length = (int)(strlen(partial->name) - strlen(PARTIAL_SUFFIX));
 
-	if (snprintf(old, sizeof(old), "%.*s" OLD_SUFFIX, length, partial->name) >=
-	    (int)sizeof(old))
+	if (snprintf(old, sizeof(old), OLD_PREFIX "%s", partial->name) >= (int)sizeof(old))
 		return unlinkat(partial->dir, partial->name, 0);
 	if (renameat(partial->dir, partial->name, partial->dir, old))
 		return -1;
-	log_info("%s" OLD_SUFFIX ": what a run that was killed had written", output->path);
+	log_info("%s: what a run that was killed had written is kept as %s", output->path, old);
 	return 0;
 }
 
