@@ -517,7 +517,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	wake_up(slot, task, bpf_ktime_get_ns());
 	if (others.unsure || slot->awake_ns - now > WALK_MAX_NS)
 		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
-	if (slot->awake_ns - now > WALK_MAX_NS)
+	if (slot->awake_ns - now > walk_max_ns(slot->team_threads))
 		slot->team_ns = 0;
 	/* Without the time of these walks: calls that were open have gone on meanwhile. */
 	slot->step_others_ns = others.ns + others.open * (slot->awake_ns - now);

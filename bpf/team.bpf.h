@@ -41,6 +41,13 @@
  * counted for the step.
  */
 #define WALK_MAX_NS 100000
+/* With many threads it takes longer: a quarter to half of that each, more where caches are cold. */
+#define WALK_THREAD_NS 1000
+
+static __always_inline __u64 walk_max_ns(__u32 threads)
+{
+	return WALK_MAX_NS + (__u64)threads * WALK_THREAD_NS;
+}
 
 #define has_team(task)                                                                             \
 	(has_run_delay(task) && bpf_core_field_exists((task)->signal->thread_head) &&              \
@@ -209,7 +216,7 @@ static __always_inline void time_team(struct fbt_step *step, struct fbt_slot *sl
 	__u64 ns = walk->ns + 1 - slot->team_ns;
 
 	if (!slot->team_ns || !walk->is_whole || slot->team_exits != exits_of(slot->tgid) ||
-	    bpf_ktime_get_ns() - now > WALK_MAX_NS)
+	    bpf_ktime_get_ns() - now > walk_max_ns(walk->threads))
 		return;
 	step->team_cpu_ns = walk->cpu_ns - slot->team_cpu_ns;
 	step->team_delay_ns = walk->delay_ns - slot->team_delay_sum_ns;
