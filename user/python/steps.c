@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,9 @@
 
 /* Its file, or the memfd from which it was injected. */
 #define LIBRARY "libferrum"
+
+/* The library lets its functions go by itself: see the lease in fbt_python.h. */
+#define ENDED_HOLDER ", which was killed: they are free within 5 s, try again then"
 
 /* What became of a wish in one process. */
 struct answer {
@@ -335,6 +339,11 @@ void python_steps__explain(const struct python_steps *steps)
 	}
 }
 
+static bool has_ended(uint32_t pid)
+{
+	return kill((pid_t)pid, 0) && errno == ESRCH;
+}
+
 /*
  * Sets *result if the process has the library and is new, else to NULL. 0 in both cases; or -errno.
  */
@@ -347,9 +356,9 @@ static int open_engine(struct python_steps *steps, uint32_t tgid, bool quiet,
 
 	*result = NULL;
 	if (err == -EBUSY && !quiet)
-		log_warn(
-			"process %u: its Python functions are steps of another tracer (process %u)",
-			tgid, holder);
+		log_warn("process %u: its Python functions are steps of another tracer (process "
+			 "%u%s)",
+			 tgid, holder, has_ended(holder) ? ENDED_HOLDER : "");
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	err = vec_push(&steps->engines, engine);
