@@ -12,8 +12,8 @@
 #define BLOCKS	  24
 #define BLOCK_MIN 8
 
-/* Places that are tried for a block: those at the end of longer traces are not. */
-#define PLACES_MAX 65536
+/* Places that are tried for a block, so that a huge trace takes seconds. */
+#define PLACES_MAX (1U << 20)
 
 /* What the times of a trace may be off: a slack below that is none. */
 #define TIMES_OFF_NS 2000
@@ -84,12 +84,13 @@ static double slack_of(const struct range *range)
 	return fmax(0, (range->low - range->high) / 2);
 }
 
+/* Of a range whose slack is above most, no more than that is known. */
 static struct range range_of(const collective_vec *a, const collective_vec *b, size_t i, size_t j,
-			     size_t count)
+			     size_t count, double most)
 {
 	struct range range = {-INFINITY, INFINITY};
 
-	for (size_t k = 0; k < count; k++) {
+	for (size_t k = 0; k < count && slack_of(&range) <= most; k++) {
 		const struct collective *left = &a->items[i + k], *right = &b->items[j + k];
 
 		if (left->name != right->name)
@@ -111,7 +112,7 @@ struct place {
 static void try_place(struct place *place, const collective_vec *a, const collective_vec *b,
 		      size_t j)
 {
-	struct range range = range_of(a, b, place->a, j, place->count);
+	struct range range = range_of(a, b, place->a, j, place->count, place->next);
 	double slack = slack_of(&range);
 
 	if (slack >= place->slack) {
@@ -144,7 +145,7 @@ static void find_near(struct place *place, const collective_vec *a, const collec
 	double limit = CLEARLY * fmax(place->slack, TIMES_OFF_NS), nearest = INFINITY;
 
 	for (size_t j = 0; j < places && j < PLACES_MAX; j++) {
-		struct range range = range_of(a, b, place->a, j, place->count);
+		struct range range = range_of(a, b, place->a, j, place->count, limit);
 		double offset = (range.low + range.high) / 2;
 
 		if (slack_of(&range) > limit || fabs(offset - guess) >= nearest)

@@ -182,6 +182,23 @@ static void strangers_have_no_common_clock(void **state)
 	clear(&other);
 }
 
+static void the_place_may_be_late_in_a_long_trace(void **state)
+{
+	struct world world = {.seed = 7,
+			      .offset_ns = 5000,
+			      .step_ns = 90000,
+			      .jitter_ns = 60000,
+			      .wake_ns = 20000};
+	struct alignment found;
+
+	make(&world, 120000, 118500);
+	assert_true(align_collectives(&world.b, &world.a, false, 0, &found));
+	assert_false(found.is_ambiguous);
+	assert_true(found.matched * 100 >= world.b.count * 95);
+	assert_true(llabs(found.line.offset_ns + world.offset_ns) <= (int64_t)found.error_ns + 2);
+	clear(&world);
+}
+
 static void times_at_the_ends_of_their_range_do_no_harm(void **state)
 {
 	collective_vec a = {0};
@@ -218,6 +235,7 @@ int main(void)
 		cmocka_unit_test(wrong_times_widen_the_error),
 		cmocka_unit_test(collectives_that_are_all_alike_need_a_guess),
 		cmocka_unit_test(strangers_have_no_common_clock),
+		cmocka_unit_test(the_place_may_be_late_in_a_long_trace),
 		cmocka_unit_test(times_at_the_ends_of_their_range_do_no_harm),
 		cmocka_unit_test(only_what_waits_for_all_is_a_collective),
 	};
