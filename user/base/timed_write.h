@@ -8,8 +8,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The longest that a blocked output delays a window. */
-#define TIMED_WRITE_WINDOW_NS 5000000000ull
+/*
+ * The longest that a blocked output delays a window. The libraries in traced processes take a tool
+ * that they have not heard of for 3 s for dead.
+ */
+#define TIMED_WRITE_WINDOW_NS 2500000000ull
 #define TIMED_WRITE_NO_LIMIT  UINT64_MAX
 
 /* Whether a write to fd can wait for a reader. */
