@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "inject/python_use.h"
+#include "kernel/uprobes.h"
 #include "stream/thread_samples.h"
 #include "model/syscalls.h"
 #include "proc/process.h"
@@ -516,8 +517,9 @@ static int measure(struct hunt *hunt, struct measured *measured, size_t count, u
 	events = events < EVENT_CALLS ? events : EVENT_CALLS;
 	for (size_t i = 0; i < events; i++)
 		functions[count + i] = hunt->event_functions.items[i];
+	/* libc's functions are called everywhere: other processes must not pay for their probes. */
 	err = rates__open(&rates, functions, count + events, hunt->tgid,
-			  hunt->options->perf_uprobes);
+			  hunt->options->perf_uprobes || !uprobes_multi_can_filter());
 	if (err)
 		goto out;
 	list_threads(record, hunt);
