@@ -26,7 +26,7 @@ struct known_place {
 	uint64_t offset;
 };
 
-struct kind_row {
+struct followed_kind {
 	VEC(struct known_place) places;
 	uint32_t count; /* of places, each once for all processes, also those that have ended */
 	char reason[FOLLOW_REASON_BYTES];
@@ -35,7 +35,7 @@ struct kind_row {
 
 struct step_follow {
 	const struct live *live;
-	struct kind_row kinds[FBT_KIND_COUNT];
+	struct followed_kind kinds[FBT_KIND_COUNT];
 	VEC(struct fbt_site_key) jumps; /* that were told */
 };
 
@@ -59,7 +59,7 @@ void step_follow__free(struct step_follow *follow)
 }
 
 /* Whether it is probed in the same processes; or, with any, in others. */
-static bool is_known(const struct kind_row *row, const struct known_place *place, bool any)
+static bool is_known(const struct followed_kind *row, const struct known_place *place, bool any)
 {
 	vec_for_each (known, &row->places) {
 		if ((any || known->tgid == place->tgid) && known->device == place->device &&
@@ -70,7 +70,7 @@ static bool is_known(const struct kind_row *row, const struct known_place *place
 }
 
 /* Leaves only places that are not probed yet in what was found, and notes them. */
-static int note_new(struct kind_row *row, struct follow *found, uint32_t tgid)
+static int note_new(struct followed_kind *row, struct follow *found, uint32_t tgid)
 {
 	size_t kept = 0;
 	int err = 0;
@@ -114,7 +114,7 @@ static int attach_found(struct step_follow *follow, struct traced *traced, uint3
 int step_follow__attach(struct step_follow *follow, struct traced *traced, uint32_t kind)
 {
 	const struct step_function *function = steps_found__function(follow->live->found, kind);
-	struct kind_row *row = &follow->kinds[kind];
+	struct followed_kind *row = &follow->kinds[kind];
 	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
 	struct follow found;
 	int err = follow_exits(&found, traced->tgid, function);
@@ -185,7 +185,7 @@ void step_follow__drop(struct step_follow *follow, uint32_t kind)
 
 static void warn_of_jump(struct step_follow *follow, uint32_t kind)
 {
-	struct kind_row *row = &follow->kinds[kind];
+	struct followed_kind *row = &follow->kinds[kind];
 
 	if (row->told)
 		return;
@@ -200,7 +200,7 @@ static void warn_of_jump(struct step_follow *follow, uint32_t kind)
 static int follow_on(struct step_follow *follow, struct traced *traced,
 		     const struct fbt_ring_site *jump)
 {
-	struct kind_row *row = &follow->kinds[jump->kind];
+	struct followed_kind *row = &follow->kinds[jump->kind];
 	bool is_target = jump->jump_kind & FBT_SITE_TARGET;
 	struct follow found;
 	int err = is_target ? follow_entry(&found, traced->tgid, jump->address)
@@ -257,7 +257,7 @@ void step_follow__forget(struct step_follow *follow, uint32_t tgid)
 	}
 	follow->jumps.count = kept;
 	for (uint32_t kind = 0; kind < FBT_KIND_COUNT; kind++) {
-		struct kind_row *row = &follow->kinds[kind];
+		struct followed_kind *row = &follow->kinds[kind];
 
 		kept = 0;
 		vec_for_each (place, &row->places) {

@@ -39,7 +39,7 @@ struct cpu {
 };
 
 /* A row of the table: one step kind. */
-struct kind_row {
+struct guarded_kind {
 	uint64_t unit; /* kinds that are switched together with this one, and itself */
 	struct fbt_sampling sampling; /* watched_ns and off_ns count up to since_ns */
 	uint64_t since_ns;	      /* since when the probes are on, or off; 0: not begun */
@@ -55,7 +55,7 @@ struct step_guard {
 	const struct live *live;
 	const struct shared *shared;
 	struct rate_limits limits;
-	struct kind_row kinds[FBT_KIND_COUNT];
+	struct guarded_kind kinds[FBT_KIND_COUNT];
 	uint32_t kind_count; /* kinds 1 to kind_count have a unit */
 	struct cpu *cpus;
 	uint64_t excess_own_ns; /* on all CPUs, between the last two looks */
@@ -68,7 +68,7 @@ struct look {
 	uint64_t now_ns;
 	uint64_t time_ns; /* since the last one */
 	uint64_t watched; /* kinds that are RATE_WATCHED */
-	struct kind_row *to_go;
+	struct guarded_kind *to_go;
 };
 
 struct step_guard *step_guard__new(const struct live *live, const struct shared *shared, bool quick)
@@ -213,7 +213,7 @@ bool step_guard__has_acted(const struct step_guard *guard)
 }
 
 /* Adds the time since since_ns, in which the probes were on, or off. */
-static void count_time(struct kind_row *row, uint64_t now_ns)
+static void count_time(struct guarded_kind *row, uint64_t now_ns)
 {
 	uint64_t time_ns = now_ns > row->since_ns ? now_ns - row->since_ns : 0;
 
@@ -227,7 +227,7 @@ static void count_time(struct kind_row *row, uint64_t now_ns)
 static void send_sampling(struct step_guard *guard, uint64_t kinds, uint64_t now_ns)
 {
 	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));) {
-		struct kind_row *row = &guard->kinds[kind];
+		struct guarded_kind *row = &guard->kinds[kind];
 
 		row->sampling.kind = kind;
 		row->sampling.time_ns = now_ns;
@@ -245,7 +245,7 @@ static void set_off(struct step_guard *guard, uint64_t kinds, bool off, uint64_t
 }
 
 /* The name of the unit's function that is called most. */
-static const char *name_of(const struct step_guard *guard, const struct kind_row *unit)
+static const char *name_of(const struct step_guard *guard, const struct guarded_kind *unit)
 {
 	uint32_t busiest = 0;
 
@@ -258,7 +258,7 @@ static const char *name_of(const struct step_guard *guard, const struct kind_row
 }
 
 /* Counts the calls since the last look. */
-static uint64_t take_calls(struct step_guard *guard, const struct kind_row *unit)
+static uint64_t take_calls(struct step_guard *guard, const struct guarded_kind *unit)
 {
 	uint64_t calls = 0;
 
@@ -273,7 +273,7 @@ static uint64_t take_calls(struct step_guard *guard, const struct kind_row *unit
 }
 
 /* What the unit costs, in percent of a thread's time or of a CPU's, whichever is larger. */
-static double find_percent(const struct step_guard *guard, const struct kind_row *unit,
+static double find_percent(const struct step_guard *guard, const struct guarded_kind *unit,
 			   uint64_t time_ns)
 {
 	struct rate_cost cost = step_guard__worst(guard, unit->joined, 0);
@@ -283,7 +283,7 @@ static double find_percent(const struct step_guard *guard, const struct kind_row
 	return of_thread > of_cpu ? of_thread : of_cpu;
 }
 
-static void tell_off(struct step_guard *guard, struct kind_row *unit, uint64_t calls,
+static void tell_off(struct step_guard *guard, struct guarded_kind *unit, uint64_t calls,
 		     uint64_t time_ns)
 {
 	double percent = find_percent(guard, unit, time_ns);
@@ -341,7 +341,7 @@ static void switch_off(struct step_guard *guard, uint64_t kinds, uint64_t now_ns
 	send_sampling(guard, kinds, now_ns);
 }
 
-static void switch_on(struct step_guard *guard, struct kind_row *unit)
+static void switch_on(struct step_guard *guard, struct guarded_kind *unit)
 {
 	struct fbt_control *control = guard->shared->control;
 
@@ -358,7 +358,7 @@ static void switch_on(struct step_guard *guard, struct kind_row *unit)
 	set_off(guard, unit->joined, false, clock_ns(CLOCK_MONOTONIC));
 }
 
-static void keep_on(struct step_guard *guard, struct kind_row *unit, uint64_t now_ns)
+static void keep_on(struct step_guard *guard, struct guarded_kind *unit, uint64_t now_ns)
 {
 	struct fbt_control *control = guard->shared->control;
 
@@ -376,12 +376,12 @@ static void keep_on(struct step_guard *guard, struct kind_row *unit, uint64_t no
  */
 static void look_at_budget(struct step_guard *guard, struct look *look)
 {
-	struct kind_row *most = NULL, *over = NULL;
+	struct guarded_kind *most = NULL, *over = NULL;
 	bool is_spent = false;
 
 	guard->limits.sampled = 0;
 	for (uint32_t i = 1; i < FBT_KIND_COUNT; i++) {
-		struct kind_row *unit = &guard->kinds[i];
+		struct guarded_kind *unit = &guard->kinds[i];
 		struct rate_cost cost;
 
 		if (!unit->joined)
@@ -409,7 +409,8 @@ static void look_at_budget(struct step_guard *guard, struct look *look)
 	look->to_go = over || !is_spent ? over : most;
 }
 
-static void turn_sampled(struct step_guard *guard, struct kind_row *unit, const struct look *look)
+static void turn_sampled(struct step_guard *guard, struct guarded_kind *unit,
+			 const struct look *look)
 {
 	struct rate_cost cost = step_guard__worst(guard, unit->joined, look->watched);
 	enum rate_verdict verdict =
@@ -423,7 +424,7 @@ static void turn_sampled(struct step_guard *guard, struct kind_row *unit, const 
 		keep_on(guard, unit, look->now_ns);
 }
 
-static void turn_unit(struct step_guard *guard, struct kind_row *unit, const struct look *look)
+static void turn_unit(struct step_guard *guard, struct guarded_kind *unit, const struct look *look)
 {
 	uint64_t calls = take_calls(guard, unit);
 
@@ -453,7 +454,7 @@ static void add_to_units(struct step_guard *guard, uint32_t added)
 
 static void begin_watch(struct step_guard *guard, uint32_t kind, uint64_t now_ns)
 {
-	struct kind_row *unit = &guard->kinds[kind_next(guard->kinds[kind].unit, 0)];
+	struct guarded_kind *unit = &guard->kinds[kind_next(guard->kinds[kind].unit, 0)];
 
 	guard->kinds[kind].since_ns = now_ns;
 	if (!unit->joined)
@@ -500,7 +501,7 @@ void step_guard__finish(struct step_guard *guard, uint64_t now_ns)
 	uint64_t sampled = 0;
 
 	for (uint32_t kind = 1; kind < FBT_KIND_COUNT; kind++) {
-		struct kind_row *row = &guard->kinds[kind];
+		struct guarded_kind *row = &guard->kinds[kind];
 
 		if (!row->since_ns || !row->sampling.cost_percent)
 			continue;

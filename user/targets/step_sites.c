@@ -46,7 +46,7 @@ enum mode {
 	MODE_EXITS,
 };
 
-struct kind_row {
+struct kind_sites {
 	enum mode mode;
 	bool begun;
 	bool told;	      /* that a site cannot be probed */
@@ -67,7 +67,7 @@ struct step_sites {
 	VEC(struct fbt_ring_site) told;
 	VEC(struct known_site) known;
 	VEC(struct fbt_site_key) refused;
-	struct kind_row kinds[FBT_KIND_COUNT];
+	struct kind_sites kinds[FBT_KIND_COUNT];
 	uint64_t looked_ns;
 	uint64_t turned_ns;
 	caller_vec callers; /* those that were found in code; function is the kind */
@@ -358,7 +358,7 @@ static bool is_followed(const struct step_sites *sites, uint32_t kind)
 
 static void give_up_following(struct step_sites *sites, uint32_t kind, const char *why)
 {
-	struct kind_row *row = &sites->kinds[kind];
+	struct kind_sites *row = &sites->kinds[kind];
 
 	free(row->why_not);
 	row->why_not = *why ? strdup(why) : NULL;
@@ -386,7 +386,7 @@ static void unfollow(struct step_sites *sites, uint32_t kind)
  */
 static void follow(struct step_sites *sites, uint32_t kind)
 {
-	struct kind_row *row = &sites->kinds[kind];
+	struct kind_sites *row = &sites->kinds[kind];
 	int err = step_follow__attach_all(sites->follow, kind);
 
 	/* Without a process, later ones may have what it jumps to. */
@@ -434,7 +434,7 @@ static void use_exits(struct step_sites *sites, uint32_t kind)
  */
 static void check_strangers(struct step_sites *sites, uint32_t kind, uint64_t time_ns)
 {
-	struct kind_row *row = &sites->kinds[kind];
+	struct kind_sites *row = &sites->kinds[kind];
 	struct passed passed = take_passed(sites, kind, &row->turn);
 
 	if (is_off(sites, kind) || row->was_off) {
@@ -479,7 +479,7 @@ static void tell_refused(struct step_sites *sites, bool may_follow)
 	vec_for_each (key, &sites->refused)
 		kinds |= loader__site_kinds(sites->live->loader, key);
 	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));) {
-		struct kind_row *row = &sites->kinds[kind];
+		struct kind_sites *row = &sites->kinds[kind];
 
 		if (row->mode != MODE_SITES || row->told || has_exits(sites, kind))
 			continue;
@@ -667,7 +667,7 @@ static void probe_all_callers(struct step_sites *sites, uint32_t kind)
 
 static void look_at(struct step_sites *sites, uint32_t kind, uint64_t now_ns)
 {
-	struct kind_row *row = &sites->kinds[kind];
+	struct kind_sites *row = &sites->kinds[kind];
 	struct passed passed = take_passed(sites, kind, &row->look);
 
 	if (is_off(sites, kind))
@@ -705,7 +705,7 @@ static void finish_switch(struct step_sites *sites, uint32_t kind)
 static void begin(struct step_sites *sites, uint32_t kind)
 {
 	const struct step_function *function = steps_found__function(sites->live->found, kind);
-	struct kind_row *row = &sites->kinds[kind];
+	struct kind_sites *row = &sites->kinds[kind];
 
 	row->begun = true;
 	row->mode = !function->has_sites     ? MODE_EXITS
@@ -772,7 +772,7 @@ static void send(struct step_sites *sites)
 	for (uint32_t kind = 1; kind <= count; kind++) {
 		const struct step_function *function =
 			steps_found__function(sites->live->found, kind);
-		struct kind_row *row = &sites->kinds[kind];
+		struct kind_sites *row = &sites->kinds[kind];
 		struct fbt_ends ends = {
 			.header = row->sent.header,
 			.kind = kind,
@@ -820,7 +820,7 @@ void step_sites__turn(struct step_sites *sites, uint64_t now_ns)
 	take_told(sites, count, now_ns);
 	sites->turned_ns = now_ns;
 	for (uint32_t kind = 1; kind <= count; kind++) {
-		struct kind_row *row = &sites->kinds[kind];
+		struct kind_sites *row = &sites->kinds[kind];
 
 		if (!is_off(sites, kind) && row->mode == MODE_SITES && row->refused &&
 		    !has_exits(sites, kind) && !row->tried)
