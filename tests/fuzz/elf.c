@@ -100,7 +100,7 @@ static void find_all(uint64_t entry)
 	clear(&functions);
 	options.specs = &specs[2];
 	options.spec_count = 1;
-	target_explain_no_match((uint32_t)getpid(), &options, false);
+	target_explain_no_match((uint32_t)getpid(), &options, TARGET_PYTHON_NONE);
 }
 
 /* The input as a libc, and as a file of symbols. */

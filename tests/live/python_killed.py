@@ -111,6 +111,29 @@ def tracers():
     fact(f'{label}: the tracer is killed {kills} times: the program is what it was', not any(results), results)
 
 
+def next_tracer():
+    """What a tracer says while another tool has the functions."""
+    target = start()
+    tool = drive.Tool(driver, target.pid)
+    tool.arm('__main__:Core.step')
+    refused = subprocess.Popen([tracer, '-p', str(target.pid), '--report', 'none', '--trace', 'none', '--profile',
+                              'none', '--step', 'py:__main__:Core.step', '-d', '1'],
+                               stderr=subprocess.PIPE, text=True)
+    # Each order renews the lease.
+    while refused.poll() is None:
+        tool.calls()
+        time.sleep(0.1)
+    said = refused.stderr.read()
+    tool.ask('disarm')
+    tool.end()
+    target.end()
+    lines = [line for line in said.splitlines() if 'ython' in line]
+    fact(f'{label}: the next tracer says once why it has no steps',
+         refused.returncode == 1 and len(lines) == 1 and
+         f'another tracer (process {tool.process.pid})' in lines[0], [refused.returncode, said])
+
+
 at_system_calls()
 tracers()
+next_tracer()
 drive.end()

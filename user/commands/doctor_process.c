@@ -295,7 +295,9 @@ static void read_alternatives(struct doctor_steps *steps, uint32_t thread,
 
 	if (steps->named && !steps->waits) {
 		doctor_listen(&steps->words);
-		target_explain_no_match(thread, options, python_guest_is_there(thread));
+		target_explain_no_match(thread, options,
+					python_guest_is_there(thread) ? TARGET_PYTHON_THERE
+								      : TARGET_PYTHON_NONE);
 		doctor_listen_end();
 	}
 	/* Of names like "decode" in the libraries of a Python program none is its step. */

@@ -24,8 +24,12 @@
 /* Its file, or the memfd from which it was injected. */
 #define LIBRARY "libferrum"
 
-/* The library lets its functions go by itself: see the lease in fbt_python.h. */
-#define ENDED_HOLDER ", which was killed: they are free within 5 s, try again then"
+/*
+ * The library lets its functions go by itself: see the lease in fbt_python.h. The holder may also
+ * be in another PID namespace.
+ */
+#define ENDED_HOLDER                                                                               \
+	", which is not there: if it was killed, they are free within 5 s, try again then"
 
 /* What became of a wish in one process. */
 struct answer {
@@ -49,7 +53,8 @@ struct python_steps {
 	VEC(struct python_spec) wishes; /* at most FBT_PYTHON_SLOTS; index is the slot */
 	bool from_table;
 	VEC(struct engine) engines;
-	uint64_t beat_ns; /* when to beat next */
+	VEC(uint32_t) held; /* processes that are another tracer's */
+	uint64_t beat_ns;   /* when to beat next */
 };
 
 static int add_wish(struct python_steps *steps, const char *text)
@@ -111,6 +116,7 @@ void python_steps__free(struct python_steps *steps)
 	vec_for_each (engine, &steps->engines)
 		python_guest__free(engine->guest);
 	vec_free(&steps->engines);
+	vec_free(&steps->held);
 	vec_free(&steps->wishes);
 	free(steps);
 }
@@ -122,6 +128,15 @@ static struct engine *find(struct python_steps *steps, uint32_t tgid)
 			return engine;
 	}
 	return NULL;
+}
+
+bool python_steps__is_held(const struct python_steps *steps, uint32_t tgid)
+{
+	vec_for_each (held, &steps->held) {
+		if (*held == tgid)
+			return true;
+	}
+	return false;
 }
 
 bool python_steps__has_wishes(const struct python_steps *steps)
@@ -355,10 +370,12 @@ static int open_engine(struct python_steps *steps, uint32_t tgid, bool quiet,
 	int err = python_guest__open(&engine.guest, tgid, &holder);
 
 	*result = NULL;
-	if (err == -EBUSY && !quiet)
+	if (err == -EBUSY && !quiet) {
 		log_warn("process %u: its Python functions are steps of another tracer (process "
 			 "%u%s)",
 			 tgid, holder, has_ended(holder) ? ENDED_HOLDER : "");
+		return vec_push(&steps->held, tgid);
+	}
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	err = vec_push(&steps->engines, engine);

@@ -338,8 +338,17 @@ static const char *describe_file(uint32_t tgid, const char *path)
 	return err == -EAFNOSUPPORT ? " (it is a 32-bit ELF file)" : "";
 }
 
+static void explain_python(uint32_t tgid, const struct step_spec *spec, enum target_python python)
+{
+	if (python != TARGET_PYTHON_TOLD)
+		log_err("--step %s: process %u has no %s", spec->text, tgid,
+			python == TARGET_PYTHON_THERE
+				? "such Python function"
+				: "libferrum_python.so, which --python=inject loads");
+}
+
 static void explain_spec(uint32_t tgid, const struct target_options *options,
-			 const struct step_spec *spec, mapping_vec *maps, bool has_python)
+			 const struct step_spec *spec, mapping_vec *maps)
 {
 	bool is_name = spec->form == STEP_SPEC_SYMBOL && !strpbrk(spec->pattern, "*?[");
 	struct found found = {.near.wanted = is_name ? spec->pattern : "",
@@ -350,11 +359,7 @@ static void explain_spec(uint32_t tgid, const struct target_options *options,
 		if (target_spec_means(spec, tgid, mapping->path, mapping->inode))
 			count_file(&found, tgid, options, mapping);
 	near_names_text(&found.near, near, sizeof(near));
-	if (spec->form == STEP_SPEC_PYTHON)
-		log_err("--step %s: process %u has no %s", spec->text, tgid,
-			has_python ? "such Python function"
-				   : "libferrum_python.so, which --python=inject loads");
-	else if (spec->path && !found.files)
+	if (spec->path && !found.files)
 		log_err("--step %s: process %u has no code mapped from %s%s; see "
 			"/proc/%u/maps",
 			spec->text, tgid, spec->path, describe_file(tgid, spec->path), tgid);
@@ -377,7 +382,8 @@ static void explain_spec(uint32_t tgid, const struct target_options *options,
 			*near ? "" : ";");
 }
 
-void target_explain_no_match(uint32_t tgid, const struct target_options *options, bool has_python)
+void target_explain_no_match(uint32_t tgid, const struct target_options *options,
+			     enum target_python python)
 {
 	mapping_vec maps = {0};
 
@@ -390,7 +396,11 @@ void target_explain_no_match(uint32_t tgid, const struct target_options *options
 	}
 	if (maps_read(tgid, &maps))
 		return;
-	for (size_t i = 0; i < options->spec_count; i++)
-		explain_spec(tgid, options, &options->specs[i], &maps, has_python);
+	for (size_t i = 0; i < options->spec_count; i++) {
+		if (options->specs[i].form == STEP_SPEC_PYTHON)
+			explain_python(tgid, &options->specs[i], python);
+		else
+			explain_spec(tgid, options, &options->specs[i], &maps);
+	}
 	maps_free(&maps);
 }

@@ -60,11 +60,16 @@ bool target_may_have_engine(uint32_t tgid);
 int target_find_candidates(uint32_t tgid, const struct target_options *options,
 			   const code_place_vec *busy, size_t max, function_vec *functions);
 
-/*
- * For a search without matches: logs why --step matched nothing and what to do. has_python: the
- * library for Python steps is in the process.
- */
-void target_explain_no_match(uint32_t tgid, const struct target_options *options, bool has_python);
+/* Of a process, for functions of Python. */
+enum target_python {
+	TARGET_PYTHON_NONE, /* the library for Python steps is not in it */
+	TARGET_PYTHON_THERE,
+	TARGET_PYTHON_TOLD, /* why they cannot be steps has been logged */
+};
+
+/* For a search without matches: logs why --step matched nothing and what to do. */
+void target_explain_no_match(uint32_t tgid, const struct target_options *options,
+			     enum target_python python);
 
 /* Whether spec applies to this mapped file: it has no path, or the path of this file. */
 bool target_spec_means(const struct step_spec *spec, uint32_t tgid, const char *mapped_path,

@@ -101,13 +101,20 @@ static bool must_match(const struct options *options)
 	return options->specs.count || (options->detail == FBT_DETAIL_PROBES && !options->follow);
 }
 
-static void explain_no_match(const struct options *options)
+static enum target_python python_of(const struct live *live, uint32_t tgid)
 {
-	struct target_options target_options = target_options_of(options);
-	uint32_t tgid = options->pids.items[0];
+	if (steps_found__python_is_held(live->found, tgid))
+		return TARGET_PYTHON_TOLD;
+	return python_guest_is_there(tgid) ? TARGET_PYTHON_THERE : TARGET_PYTHON_NONE;
+}
 
-	if (options->specs.count)
-		target_explain_no_match(tgid, &target_options, python_guest_is_there(tgid));
+static void explain_no_match(const struct live *live)
+{
+	struct target_options target_options = target_options_of(live->options);
+	uint32_t tgid = live->options->pids.items[0];
+
+	if (live->options->specs.count)
+		target_explain_no_match(tgid, &target_options, python_of(live, tgid));
 	else
 		log_err("--detail probes measures steps only, and process %u has no known step "
 			"function: name one with --step (--list-steps -p %u shows candidates), or "
@@ -157,7 +164,7 @@ int selection_find(const struct live *live)
 		err = check_python(live);
 	if (err || !must_match(options) || steps_found__count(live->found))
 		return err;
-	explain_no_match(options);
+	explain_no_match(live);
 	return -ENOENT;
 }
 

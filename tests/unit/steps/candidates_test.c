@@ -153,7 +153,7 @@ static void explain(struct elf_fixture *fixture, const char *program, const char
 		options.spec_count = 1;
 	}
 	elf_fixture_catch_log(fixture);
-	target_explain_no_match(child, &options, false);
+	target_explain_no_match(child, &options, TARGET_PYTHON_NONE);
 	elf_fixture_check_log(fixture, message);
 	if (text)
 		step_spec_clear(&spec);
