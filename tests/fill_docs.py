@@ -51,18 +51,18 @@ def block(lines, start):
 
 
 def short_report_of(path):
-    """The parts that are read first: headline, causes, and the times of the first step function."""
+    """The parts that are read first: headline, the first cause with its evidence and stack, and the times of
+    the first step function. Of llama.cpp at most 30 lines (tests/lint/docs.sh)."""
     lines = report_of(path)
     causes = block(lines, r"  most expensive causes")
-    advice = next(i for i, line in enumerate(causes) if line.startswith("     advice "))
+    rest = next(i for i, line in enumerate(causes) if re.match("     (ended in|held in|advice) ", line))
     headline = block(lines, r"[\d,]+ steps of ")
     kind = block(lines, headline[0].split()[3] + "$")
     end = next(i for i, line in enumerate(kind) if re.match("  (slow steps|gap before)", line))
     kind = [line for line in kind[:end] if " <0.1 % " not in line]
-    # The slowest step, with its cause.
-    kind = kind[:next(i for i, line in enumerate(kind) if line.startswith("  slowest ")) + 3]
-    return ([lines[0]] + headline + [""] + block(lines, "Escalations: ")[:2] + [""] + causes[:advice] +
-            [""] + kind)
+    # The slowest step, without the lines about it.
+    kind = kind[:next(i for i, line in enumerate(kind) if line.startswith("  slowest ")) + 2]
+    return ([lines[0]] + headline + [""] + block(lines, "Escalations: ")[:1] + causes[:rest] + [""] + kind)
 
 
 def gpu_parts_of(path):

@@ -27,6 +27,14 @@ readme_size()
 	awk 'END { if (NR > 250) print FILENAME ": " NR " lines" }' README.md
 }
 
+# The report in README is short enough to be seen as a whole.
+sample_size()
+{
+	awk '/^<!-- report-short -->$/ { start = NR } /^<!-- \/report-short -->$/ { end = NR }
+		# Without the two lines of the fence.
+		END { if (end - start - 3 > 30) print FILENAME ": the report has " end - start - 3 " lines" }' README.md
+}
+
 # Prints FILE TARGET for each link that is no URL.
 links()
 {
@@ -158,6 +166,7 @@ versions()
 }
 
 state 'README has at most 250 lines of at most 100 columns' < <(readme_size)
+state "README's report has at most 30 lines" < <(sample_size)
 state 'links between pages lead somewhere' < <(dead_links)
 state 'each path that a page names exists' < <(dead_paths)
 state 'each file that the table of folders names exists' < <(dead_stems)
