@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* The result of diff as one JSON object (--report json), which the page has inside too. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* The result of diff as one HTML file: its JSON and the script user/diff/page.js in a page. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

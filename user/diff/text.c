@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * The result of diff as text: the headline, reasons to doubt it, a table for each class of steps,
+ * classes that only one file has, and what the two files are.
+ */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * What the text report says of the GPU: two lines below the headline, a table for each step
+ * function, the state of GPU records of each process, and warnings.
+ */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * The report as one JSON object (--report json). It has every figure of the text, and no limit on
+ * the number of rows.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * One step function in the text report, and the table of system calls of each process.
+ *
+ * report_kind writes a step function: report_durations the percentiles, user/report/times.c the
+ * table "time in", write_slowest and write_slow the slowest steps, or write_slowest_untraced where
+ * calls are not traced. write_process and write_syscall write the table of system calls, whose
+ * figures (struct fbt_table) the kernel side counts.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * The report as text: the headline, the escalations with their causes, and what was traced, lost
+ * and paid for. Step functions, tables and warnings are written by the other files of this folder.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * Where the time of steps went: in the headline, in the table of a kind, and for the slowest steps.
+ * In the table "time in", write_heading has the headings, with calls traced and without, write_row
+ * the cells of a row, and report_part its name.
  */
 #include <stdlib.h>
 #include <string.h>
