@@ -16,7 +16,24 @@
 #include <linux/types.h>
 #endif
 
-/* The six categories of ferrum's schema, in its order (cbtop SyscallBreakdown). */
+/*
+ * The six categories of ferrum's schema, in its order (cbtop SyscallBreakdown): think twice before
+ * you add one. It needs an entry in each of these, and the compiler does not ask for most of them:
+ *
+ *	here                      FBT_CATEGORY_COUNT, and the asserted size of fbt_step
+ *	user/output/capture.h     CAPTURE_VERSION, because records change
+ *	include/fbt_shared.h      the arrays of struct fbt_slot, which grow with the count
+ *	user/model/syscalls.c     names
+ *	user/model/step.c         step_part_name
+ *	user/judge/split.c        split_unknown
+ *	user/judge/escalation.c   attributes, and BREAKDOWN_ATTRIBUTES
+ *	user/report/findings.c    causes_of and part_advice
+ *	user/ranks/late.c         may_be_wait and late_cause_words
+ *	user/output/slice.c       names of arguments, twice
+ *	user/top/view.c           top_part_words, and the columns of draw_row_wide
+ *	user/diff/words.c         diff_part_words
+ *	user/html/common.js       partColors
+ */
 enum fbt_category {
 	FBT_MMAP = 0,
 	FBT_FUTEX = 1,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * The sub-commands. A new one is a row of command_table.c, a mode of struct options and an entry in
- * the man page: --help and the completion of the shells come from here.
+ * the man page: --help and the completion of the shells come from here, and from the rows of
+ * options. Values that are called PID, FILE, PATH, BASE or DIR are completed as such, and those of
+ * a list of words by these words.
  */
 #ifndef FBT_COMMAND_TABLE_H
 #define FBT_COMMAND_TABLE_H

@@ -2,6 +2,11 @@
 /*
  * Checks whether the shim can be put into a running process. The checks only read: nothing is
  * stopped, nothing is written.
+ *
+ * A new reason to refuse is a check that calls inject_refuse. check_all (check.c) calls it; if it
+ * is about CUDA inject_check_cuda (check_program.c), about Python inject_check_python
+ * (python_use.c). What is known only of a stopped thread, such as its seccomp filters, is refused
+ * in take.c.
  */
 #ifndef FBT_INJECT_CHECK_H
 #define FBT_INJECT_CHECK_H

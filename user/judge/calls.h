@@ -12,6 +12,17 @@
 #include "model/step.h"
 #include "model/window.h"
 
+/*
+ * Causes that are a set of system calls stand before CAUSE_RUN_QUEUE, the others after it. A new
+ * cause needs its name and advice (calls.c), and in text.c the words of its evidence, where the
+ * compiler names the switch; besides:
+ *
+ * - A set of system calls: its rows of groups in calls.c, and a line of group_words in add_head.
+ * - Another part of a step: its time, in cause_split (split.c), and a case of add_hidden, whose
+ *   default says "work". If it is about memory, also memory_ns in classify.c.
+ * - Instead of another cause that has won, as CAUSE_CPU_LIMIT: cause_find (cause.c) decides, and it
+ *   gets no time in cause_split.
+ */
 enum cause_kind {
 	CAUSE_LOCK_CONTENTION = 0, /* futex */
 	CAUSE_ALLOCATION_CHURN,	   /* mmap, munmap, mprotect, mremap, brk, madvise, mlock … */

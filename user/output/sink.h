@@ -3,6 +3,9 @@
  * An output. The functions borrow their arguments and keep no pointers to them. They return 0 or
  * -errno. After a failure only free is called, and what was written before remains valid. All but
  * name and free may be NULL.
+ *
+ * A sink that writes text of the target without the functions that escape it for a terminal is
+ * named in tests/lint/terminal.sh, with the reason why that is harmless.
  */
 #ifndef FBT_OUTPUT_SINK_H
 #define FBT_OUTPUT_SINK_H

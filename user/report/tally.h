@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* The figures of the report, gathered step by step in bounded memory. */
+/*
+ * The figures of the report, gathered step by step in bounded memory. A new figure of durations or
+ * of "time in" is a field of struct tally_kind, filled in tally.c. In json.c, write_kind has it:
+ * write_stats percentiles, write_parts "time in", write_slowest the slowest steps.
+ */
 #ifndef FBT_REPORT_TALLY_H
 #define FBT_REPORT_TALLY_H
 

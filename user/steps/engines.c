@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * To add an engine: the names of its step functions, and a predicate as is_llama, which
+ * engines_know and engines_rank call; its libraries in engines_may_be_in, or they are not searched;
+ * in engines_find_arg an argument that is always recorded, as n_tokens of llama.cpp (struct
+ * step_arg). If releases are stripped, a row of engine_texts: a text to which only the step
+ * function and few small ones refer. strings(1) finds texts, and --step string:TEXT names the
+ * functions that refer to one.
+ */
 #include "steps/engines.h"
 
 #include <stdlib.h>

@@ -30,7 +30,13 @@
 #define ROOM_TURN_NS	NS_PER_S
 #define ROOM_TURN_BYTES (4u << 20)
 
-/* In the order of the lines in the report. */
+/*
+ * In the order of the lines in the report. For a new product open_files names and opens the file,
+ * and new_file_sink makes its sink: a product that is not named there is a trace. collect_folders
+ * in trace/confine.c needs its path, so that the confined tool can put the file in place; for
+ * -o BASE name_files in options.c and the size of named in options.h; check_outputs, so that no
+ * file is named twice.
+ */
 enum { TRACE, PROFILE, RECORD, HTML, FOLDED, KINETO, EXECUTION, PRODUCTS };
 
 /* After the forms of these, that of a trace in Perfetto's format. */
