@@ -354,9 +354,10 @@ static const struct {
 				  "is latency by design"},
 	[CAUSE_OTHER_CALLS] = {"other_calls", "look up the named call: this tool has no group for "
 					      "it"},
-	[CAUSE_LATE_THREAD] = {"late_thread", "find out why the named thread comes late, to the "
-					      "barrier or with its answer: it had more to do than "
-					      "usual, or something else"},
+	[CAUSE_LATE_THREAD] = {"late_thread",
+			       "find out why the named thread comes late, to the "
+			       "barrier or with its answer: either it had more to do "
+			       "than usual, or it was busy with something else"},
 	[CAUSE_GIL] = {"gil",
 		       "find out what the named thread does in Python, or in C code that keeps "
 		       "the GIL: move it to another process, make it shorter, or let its C "
@@ -384,9 +385,9 @@ static const struct {
 				  "busy when that came: --step of the functions that it calls, "
 				  "and the threads in the report"},
 	[CAUSE_PEER_PROCESS] = {"peer_process",
-				"find out what holds the named process: who stops it, what has "
-				"its CPU, or what it does; if it only has more to do, the step "
-				"waits rightly"},
+				"find out what holds up the named process: who stops it, what has "
+				"its CPU, or what it does; if it just has more to do, the step has "
+				"to wait for it"},
 	[CAUSE_GPU_TRANSFER] = {"gpu_transfer",
 				"keep data on the GPU between steps, copy less at once and from "
 				"pinned memory, or copy while kernels run"},
