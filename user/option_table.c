@@ -266,8 +266,8 @@ const struct option_row option_table[] = {
 	 "milliseconds (default: 100)",
 	 TIME(interval_ns, NS_PER_MS, NS_PER_MS, OPTION_TIME_MAX)},
 	{"hang", 0, OPTION_MORE, "TIME",
-	 "Tell at once of a step that is open for longer; a bare number is in seconds; 0: never "
-	 "(default: 10)",
+	 "Report at once a step that has been open for longer; a bare number is in seconds; 0: "
+	 "never (default: 10)",
 	 TIME(hang_ns, NS_PER_S, 0, OPTION_TIME_MAX)},
 	{"rate-guard", 0, OPTION_MORE, "PERCENT",
 	 "Maximum share of a thread's time that probes may take; busier step functions are "
@@ -331,8 +331,8 @@ const struct option_row option_table[] = {
 
 	TITLE(MORE, "Flight recorder (watch):"),
 	{"comm", 0, OPTION_MORE, "NAME",
-	 "Watch processes of that name, also later ones; may be repeated, as may --cgroup, "
-	 "--container and --unit",
+	 "Watch processes of that name, also those that start later; may be repeated, like "
+	 "--cgroup, --container and --unit",
 	 .take = take_names, FIELD(watch.comms)},
 	{"cgroup", 0, OPTION_MORE, "PATH",
 	 "Watch the processes of a cgroup and those below it, e.g. /system.slice/llm.service",
@@ -348,10 +348,11 @@ const struct option_row option_table[] = {
 	 "/etc/ferrum-bpftrace.conf, if it exists)",
 	 TEXT(watch.config)},
 	{"last", 0, OPTION_MORE, "TIME",
-	 "How much is kept in memory, and is in a dump; a bare number is in seconds (default: 5m)",
+	 "Length of the time that is kept in memory, and that a dump has; a bare number is in "
+	 "seconds (default: 5m)",
 	 TIME(watch.last_ns, NS_PER_S, NS_PER_S, OPTION_TIME_MAX)},
 	{"memory", 0, OPTION_MORE, "SIZE",
-	 "Most memory for that, per engine; the oldest records make room (default: 64M)",
+	 "Maximum memory for the records of an engine; the oldest are dropped (default: 64M)",
 	 .take = take_memory},
 	{"after", 0, OPTION_MORE, "TIME",
 	 "Time from an escalation to its dump, e.g. 10s; a bare number is in seconds (default: 5)",
@@ -361,22 +362,22 @@ const struct option_row option_table[] = {
 	 "seconds (default: 10)",
 	 TIME(watch.calls_ns, NS_PER_S, 0, 600 * NS_PER_S)},
 	{"sample", 0, OPTION_MORE, "TIME",
-	 "How long they are traced every --sample-every, as something to compare with; 0: never; "
-	 "a bare number is in seconds (default: 2)",
+	 "How long system calls are traced in each --sample-every, to have something to compare "
+	 "with; 0: never; a bare number is in seconds (default: 2)",
 	 TIME(watch.sample_ns, NS_PER_S, 0, 600 * NS_PER_S)},
 	{"sample-every", 0, OPTION_MORE, "TIME",
-	 "See --sample; a bare number is in seconds (default: 10m)",
+	 "Interval of --sample; a bare number is in seconds (default: 10m)",
 	 TIME(watch.sample_every_ns, NS_PER_S, 10 * NS_PER_S, OPTION_TIME_MAX)},
 	{"cooldown", 0, OPTION_MORE, "TIME",
-	 "Least time between two dumps of an engine, unless SIGUSR1 asks for one; a bare number is "
-	 "in seconds (default: 10m)",
+	 "Minimum time between two dumps of an engine, unless SIGUSR1 asks for a dump; a bare "
+	 "number is in seconds (default: 10m)",
 	 TIME(watch.cooldown_ns, NS_PER_S, 0, OPTION_TIME_MAX)},
 	{"max-dumps", 0, OPTION_MORE, "N",
-	 "Most dumps that are kept in --dir; the oldest are deleted (default: 20)",
+	 "Maximum number of dumps that are kept in --dir; the oldest are deleted (default: 20)",
 	 COUNT(watch.max_dumps, 1, 100000)},
-	{"max-disk", 0, OPTION_MORE, "SIZE", "Most space that they take (default: 2G)",
+	{"max-disk", 0, OPTION_MORE, "SIZE", "Maximum space that the dumps take (default: 2G)",
 	 .take = take_size, FIELD(watch.max_disk)},
-	{"flight-fd", 0, OPTION_MORE, "FD", "Of tracers that watch starts: its socket",
+	{"flight-fd", 0, OPTION_MORE, "FD", "Socket of a tracer that watch has started",
 	 .take = take_flight_fd},
 
 	TITLE(COMMON, "GPU:"),
@@ -409,8 +410,8 @@ const struct option_row option_table[] = {
 	 "PID, and exit",
 	 SWITCH(gpu.dry_run)},
 	{"gpu-strict", 0, OPTION_MORE, NULL,
-	 "Count only GPU work that the step's own thread launched as the step's, not that of other "
-	 "threads during the step",
+	 "Attribute to a step only GPU work that its own thread launched, not work that other "
+	 "threads launched during the step",
 	 SWITCH(judging.merge.strict)},
 
 	TITLE(COMMON, "Output:"),
@@ -437,8 +438,8 @@ const struct option_row option_table[] = {
 	{"otlp-metrics", 0, OPTION_MORE, NULL, "Send metrics to that collector too",
 	 SWITCH(otlp_metrics)},
 	{"metrics", 0, OPTION_MORE, "FILE.prom",
-	 "Metrics for Prometheus, written again and again: a file in the folder of node_exporter's "
-	 "textfile collector",
+	 "Keep metrics for Prometheus in this file, in the folder of node_exporter's textfile "
+	 "collector",
 	 TEXT(metrics)},
 	{"metrics-interval", 0, OPTION_MORE, "TIME",
 	 "Time between two writes of metrics, e.g. 1m; a bare number is in seconds (default: 15)",
@@ -477,12 +478,12 @@ const struct option_row option_table[] = {
 	 "Compute the environment hash from this host and the target if none is given",
 	 SWITCH(compute_env_hash)},
 
-	TITLE(MORE, "Of diff A B:"),
+	TITLE(MORE, "For diff A B:"),
 	{"margin", 0, OPTION_MORE, "PERCENT",
-	 "Steps are the same if they certainly differ by no more (default: 5)",
+	 "Steps are the same if they certainly differ by no more than this (default: 5)",
 	 PERCENT(diff.margin_percent, 100)},
 	{"threshold", 0, OPTION_MORE, "PERCENT",
-	 "Exit with status 3 if a class of steps is worse by as much (default: 5)",
+	 "Exit with status 3 if a class of steps is worse by this much or more (default: 5)",
 	 PERCENT(diff.threshold_percent, 10000)},
 
 	TITLE(COMMON, "Other:"),
