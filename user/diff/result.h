@@ -55,7 +55,7 @@ struct diff_class {
 };
 
 struct doubt {
-	bool is_serious; /* the figures cannot be trusted; else it is only to be known */
+	bool is_serious; /* the figures cannot be trusted; else it is for information */
 	char *text;	 /* a sentence without a full stop */
 };
 

@@ -518,7 +518,7 @@ void rounds_print(const struct rounds *rounds, int64_t base_ns, FILE *out)
 			      "! by wall clocks, whose error is not known: who was late may be "
 			      "wrong");
 	else
-		terminal_line(out, "  differences up to %s are not told: %s",
+		terminal_line(out, "  differences up to %s are not reported: %s",
 			      FORMAT_TIME(max_u64(rounds->error_ns, LATE_MIN_NS)),
 			      rounds->error_ns > LATE_MIN_NS ? "the error of the clocks" : "noise");
 	print_ranks(rounds, out);

@@ -443,9 +443,8 @@ static int read_file(const char *path, const struct profile_reader *reader,
 static void tell(const char *path, const struct survey *survey, const struct records *records,
 		 const struct profile_counts *counts)
 {
-	log_info("a profile has no calls, stacks, threads and GPU records: causes are told by sums "
-		 "of "
-		 "calls only; its own are in its escalation_prof lines");
+	log_info("a profile has no calls, stacks, threads and GPU records: causes are found by "
+		 "sums of calls only; its own are in its escalation_prof lines");
 	if (survey->windows > 1)
 		log_warn("%s: %" PRIu64 " windows: only the last one is shown", path,
 			 survey->windows);

@@ -103,7 +103,7 @@ static void doubt_figures(struct trust *trust, const struct top_figures *figures
 	if (all->unknown)
 		doubt(trust,
 		      "system calls are not traced, or those of a step were lost: the time in "
-		      "them is not told from other sleep");
+		      "them cannot be told from other sleep");
 	if (all->profiled)
 		doubt(trust, "PyTorch's profiler is on: steps take several times as long");
 	if (figures->row_count && figures->rows[0].key.kind == 0)
