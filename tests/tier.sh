@@ -7,9 +7,10 @@
 #	                   kernel; tests/choose.sh says which
 #	tier.sh all        everything but what `make test-engines` and `make soak` run
 #	tier.sh smoke, tier.sh boot ARCH:NAME…    the kernels of these
+#	tier.sh prepare changed|all    the checks of `all` that run beside live tests
 #
 # Kernels are emulated beside live tests, which mostly sleep, and are through before those tests that
-# want the machine for themselves. KERNEL_NICE=0 is for a machine that has other work too, where they
+# want the machine for themselves; so are the checks of `all`. KERNEL_NICE=0 is for a machine that has other work too, where they
 # would not get on otherwise. The last line is the sum, as of tests/run.sh.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -25,7 +26,7 @@ niceness=${KERNEL_NICE:-10}
 passed=0
 failed=0
 skipped=0
-reasons=() failures=() stages=() side=
+reasons=() failures=() stages=() side='' beside=kernels
 work=$(mktemp -d) || exit 1
 
 # shellcheck disable=SC2317 # it is called by the trap
@@ -69,8 +70,8 @@ stage()
 	return "$status"
 }
 
-# beside COMMAND…: starts it; join prints its output
-beside()
+# start_beside COMMAND…: starts it; join prints its output
+start_beside()
 {
 	# In a process group of its own, so that it can be ended together with all that it has
 	# started.
@@ -156,10 +157,10 @@ run_tests()
 		shift
 	done
 	shift
-	beside "${kernels[@]}"
+	start_beside "${kernels[@]}"
 	stage 'unit and golden' tests/run.sh unit golden
 	stage 'live and e2e, two at once' env LANE=any tests/run.sh "$@"
-	join kernels
+	join "$beside"
 	[ -z "$(lane_alone "$@")" ] || stage 'live and e2e, alone' env LANE=alone tests/run.sh "$@"
 }
 
@@ -179,6 +180,15 @@ run_checks()
 	stage lint env TIDY="$1" "$make" -s lint
 	stage sanitizers "$make" -s -j"$(nproc)" SAN=1 TESTS='unit golden' run-tests
 	stage 'fuzz corpora' "$make" -s -j"$(nproc)" fuzz-corpus
+}
+
+# prepare TIDY: those of them that take no account of time, and what the others run
+prepare()
+{
+	local lowest="nice -n 19 $make -s"
+
+	tests/sum.sh "TIDY=$1 $lowest lint" "$lowest fuzz-corpus" \
+		"$lowest SAN=1 TESTS='unit golden' build-tests"
 }
 
 # Notes in tests/verified the commit on which everything passed. That file must be committed.
@@ -211,12 +221,17 @@ all)
 	stage build build || finish
 	mapfile -t files < <(tests/choose.sh all)
 	mapfile -t kernels < <(awk '/^[a-z]/ { print $1 ":" $2 }' tests/kernels/kernels.txt)
-	run_tests tests/tier.sh boot "${kernels[@]}" -- "${files[@]}"
-	run_checks all
+	beside='kernels and checks'
+	run_tests tests/sum.sh "tests/tier.sh boot ${kernels[*]}" 'tests/tier.sh prepare all' -- "${files[@]}"
+	stage sanitizers "$make" -s -j"$(nproc)" SAN=1 TESTS='unit golden' run-tests
 	note
 	;;
 smoke)
 	smoke
+	exit
+	;;
+prepare)
+	prepare "$2"
 	exit
 	;;
 boot)
@@ -225,7 +240,7 @@ boot)
 	exit
 	;;
 *)
-	echo 'usage: tests/tier.sh fast|change|all|smoke|boot' >&2
+	echo 'usage: tests/tier.sh fast|change|all|smoke|boot|prepare' >&2
 	exit 2
 	;;
 esac

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# watch for hours: with SOAK_HOURS=8 for that long, else for 60 s, which only shows that this script
+# watch for hours: with SOAK_HOURS=8 for that long, else for 30 s, which only shows that this script
 # works. Slow steps are dumped, requests are made, the configuration is read again and the engine starts anew
 # again and again; memory and files of watch and its tracer stay what they are, and so does the step
 # time of a process that is watched beside it, compared with one that is not.
@@ -9,7 +9,7 @@
 . tests/live/watch/lib.sh
 
 seconds=$((${SOAK_HOURS:-0} * 3600))
-[ $seconds != 0 ] || seconds=60
+[ $seconds != 0 ] || seconds=30
 SAMPLES=$TMP/samples
 : >"$SAMPLES"
 
