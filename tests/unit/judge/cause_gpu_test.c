@@ -71,8 +71,6 @@ static struct fbt_call *add_blocked(struct fixture *fixture, const char *name, u
 	return call;
 }
 
-/* --- what is work --------------------------------------------------------------------------- */
-
 static void a_blocked_call_is_work_as_far_as_the_gpu_works(void **state)
 {
 	struct fixture *fixture = *state;
@@ -238,8 +236,6 @@ static void what_is_covered_is_exact(void **state)
 			assert_memory_equal(&with, &without, sizeof(with));
 	}
 }
-
-/* --- evidence ------------------------------------------------------------------------------- */
 
 static void check(struct fixture *fixture, const struct cause *cause, const char *expected)
 {

@@ -211,9 +211,7 @@ static void extreme_steps_do_no_harm(void **state)
 	class_history__free(history);
 }
 
-/* --- against the plain way ------------------------------------------------------------------ */
-
-#define STEPS 700
+#define STEPS 700 /* that the plain way is asked about: it sorts all of them each time */
 
 static int compare(const void *left, const void *right)
 {

@@ -118,8 +118,6 @@ static uint32_t bit(enum escalation_reason reason)
 	return 1u << reason;
 }
 
-/* --- waits ---------------------------------------------------------------------------------- */
-
 static void a_long_wait_for_a_gpu_that_works_is_more_work(void **state)
 {
 	struct fixture *fixture = *state;
@@ -155,8 +153,6 @@ static void waits_for_the_gpu_choose_the_class(void **state)
 	assert_int_equal(fixture->last.usual_ns, 21 * MS);
 	assert_false(fixture->last.nearest);
 }
-
-/* --- copies --------------------------------------------------------------------------------- */
 
 static void copies_above_the_threshold_are_named(void **state)
 {

@@ -299,9 +299,7 @@ static void threads_that_come_and_go_are_bounded(void **state)
 	assert_shown(fixture, SHOWN(10000, 10001, 10002, 10003));
 }
 
-/* --- against the plain way ------------------------------------------------------------------ */
-
-#define STEPS 6000
+#define STEPS 6000 /* that the plain way is asked about: it looks at all of them each time */
 
 /* Whether the step at index must be shown, given all steps. */
 static bool is_wanted(const uint32_t *tids, const bool *escalated, const bool *first, size_t index,
