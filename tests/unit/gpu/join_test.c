@@ -153,8 +153,6 @@ static void a_call_is_not_nested_because_it_says_so(void **state)
 	assert_string_equal(seen(fixture, 0)->apis, "1");
 }
 
-/* --- without times ---------------------------------------------------------------------------- */
-
 static void work_without_times_is_counted_and_passed_on(void **state)
 {
 	struct fixture *fixture = *state;
@@ -216,8 +214,7 @@ static void work_of_a_call_without_times_goes_by_its_own(void **state)
 	assert_true(seen(fixture, 0)->gpu.complete);
 }
 
-/* --- gpu_join alone --------------------------------------------------------------------------- */
-
+/* gpu_join without a merger around it. */
 struct joined {
 	struct gpu_join *join;
 	struct gpu_counts counts;

@@ -18,6 +18,7 @@ static void push_kind(struct fixture *fixture, enum fbt_gpu_work_kind kind, uint
 
 	assert_int_equal(take(fixture, &record), 0);
 }
+
 static void push_sync(struct fixture *fixture, uint64_t start_ns, uint64_t end_ns)
 {
 	union gpu_record record = {.sync = {.header = {FBT_EVENT_GPU_SYNC, 0, 48},
@@ -27,6 +28,7 @@ static void push_sync(struct fixture *fixture, uint64_t start_ns, uint64_t end_n
 
 	assert_int_equal(take(fixture, &record), 0);
 }
+
 static void push_overhead(struct fixture *fixture, uint64_t start_ns, uint64_t end_ns)
 {
 	union gpu_record record = {.overhead = {.header = {FBT_EVENT_GPU_OVERHEAD, 0, 40},
@@ -37,6 +39,7 @@ static void push_overhead(struct fixture *fixture, uint64_t start_ns, uint64_t e
 
 	assert_int_equal(take(fixture, &record), 0);
 }
+
 static void records_are_counted_by_kind(void **state)
 {
 	struct fixture *fixture = *state;
@@ -70,8 +73,6 @@ static void other_calls_outside_of_steps_are_not_kept(void **state)
 	assert_string_equal(fixture->left_apis, "1");
 }
 
-/* --- what leaves ------------------------------------------------------------------------------ */
-
 /*
  * The record that was passed on may have belonged to the step from before it, which is therefore
  * incomplete.
@@ -88,21 +89,25 @@ static void check_gone(struct fixture *fixture)
 	assert_false(seen(fixture, 1)->gpu.complete);
 	assert_true(seen(fixture, 2)->gpu.complete);
 }
+
 static void a_call_that_was_given_away_spoils_steps_from_before(void **state)
 {
 	push_class(*state, 20, 1, 10, 40, FBT_GPU_API_OTHER);
 	check_gone(*state);
 }
+
 static void a_sync_that_was_given_away_spoils_steps_from_before(void **state)
 {
 	push_sync(*state, 10, 40);
 	check_gone(*state);
 }
+
 static void overhead_that_was_given_away_spoils_steps_from_before(void **state)
 {
 	push_overhead(*state, 10, 40);
 	check_gone(*state);
 }
+
 static void overhead_from_before_a_step_costs_what_is_in_it(void **state)
 {
 	struct fixture *fixture = *state;
@@ -128,6 +133,7 @@ static void syncs_and_overheads_are_bounded_too(void **state)
 	push_sync(fixture, (MERGE_RECORDS_MAX + 1) * 10, (MERGE_RECORDS_MAX + 1) * 10 + 5);
 	assert_int_equal(fixture->given, MERGE_RECORDS_MAX / 8);
 }
+
 static void of_one_process_too_many_nothing_is_taken(void **state)
 {
 	struct fixture *fixture = *state;

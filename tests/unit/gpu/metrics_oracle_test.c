@@ -3,7 +3,7 @@
  * Compares every figure of gpu_metrics with its definition, in thousands of small random scenes.
  * Time is a row of ticks, and the oracle counts each figure tick by tick.
  */
-#include "oracle_fixture.h"
+#include "oracle_step_fixture.h"
 #include "random_scene_fixture.h"
 
 #include <inttypes.h>
@@ -112,8 +112,6 @@ static void compare_steps(const struct step_gpu *actual, const struct step_gpu *
 	same_share("bound_full", actual->bound_full, expected->bound_full);
 }
 
-/* --- the identities ------------------------------------------------------------------------- */
-
 static void check_sums(const struct gpu_figures *figures, uint64_t step_ns)
 {
 	same("busy + idle", figures->busy_ns + figures->idle_ns, step_ns);
@@ -159,8 +157,6 @@ static void check_set(const gpu_interval_vec *set, const struct oracle *all, boo
 	}
 	same("intervals", set->count, next);
 }
-
-/* --- all of it ------------------------------------------------------------------------------ */
 
 static bool has_device(const struct scene *scene, uint32_t device)
 {
