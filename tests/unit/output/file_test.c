@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Files are written under a temporary name, and put in place when they are whole. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -7,18 +8,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "output/file.h"
 #include "output_fixture.h"
 
-/* --- making a file and putting it in place --------------------------------------------------- */
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static void free_accepts_null(void **state)
 {
@@ -281,238 +277,6 @@ static void a_fifo_is_written_to_as_it_is(void **state)
 	close(reader);
 }
 
-/* --- the files of a window, as the report lists them ------------------------------------------ */
-
-static struct window_file open_trace(const struct fixture *fixture)
-{
-	struct window_file file = {.name = "trace", .path = strdup(fixture->path)};
-
-	assert_non_null(file.path);
-	assert_int_equal(output__create(&file.output, file.path), 0);
-	return file;
-}
-
-/* Expects the line "trace PATH", followed by rest. */
-static void assert_line(struct fixture *fixture, struct window_file *file, const char *rest)
-{
-	char line[512];
-
-	snprintf(line, sizeof(line), "trace    %s%s", fixture->path, rest);
-	assert_string_equal(file->line, line);
-	window_file_clear(file, output__free);
-}
-
-static void a_file_that_is_not_open_has_no_line(void **state)
-{
-	struct window_file file = {.name = "trace"};
-
-	(void)state;
-	assert_int_equal(window_file_settle(&file, NULL, true), 0);
-	assert_null(file.line);
-	window_file_clear(&file, output__free);
-}
-
-static void a_whole_file_has_its_name(void **state)
-{
-	struct fixture *fixture = *state;
-	struct window_file file = open_trace(fixture);
-
-	fputs("document", output__file(file.output));
-	assert_int_equal(window_file_settle(&file, NULL, true), 0);
-	assert_line(fixture, &file, "");
-	assert_text(fixture->path, "document");
-}
-
-static void a_file_that_ended_early_and_is_whole_has_its_name(void **state)
-{
-	struct fixture *fixture = *state;
-	struct window_file file = open_trace(fixture);
-
-	fputs("document", output__file(file.output));
-	assert_int_equal(window_file_settle(&file, "so it is", true), 0);
-	assert_line(fixture, &file, " (ended early: so it is)");
-	assert_text(fixture->path, "document");
-}
-
-static void a_file_that_is_not_whole_has_its_temporary_name(void **state)
-{
-	struct fixture *fixture = *state;
-	struct window_file file = open_trace(fixture);
-
-	fputs("half", output__file(file.output));
-	assert_int_equal(window_file_settle(&file, "so it is", false), -EIO);
-	assert_line(fixture, &file, ".partial (ended early: so it is)");
-	assert_text(fixture->partial, "half");
-	assert_false(exists(fixture->path));
-	assert_one_message(fixture, "incomplete;");
-}
-
-static void a_file_whose_place_is_taken_has_its_temporary_name(void **state)
-{
-	struct fixture *fixture = *state;
-	struct window_file file = open_trace(fixture);
-
-	fputs("document", output__file(file.output));
-	assert_int_equal(mkdir(fixture->path, 0700), 0);
-	assert_int_equal(window_file_settle(&file, NULL, true), -EEXIST);
-	assert_line(fixture, &file, ".partial (not renamed: something else has that name)");
-	assert_text(fixture->partial, "document");
-}
-
-static void a_file_that_was_removed_is_not_there(void **state)
-{
-	struct fixture *fixture = *state;
-	struct window_file file = open_trace(fixture);
-
-	fputs("document", output__file(file.output));
-	assert_int_equal(unlink(fixture->partial), 0);
-	assert_int_equal(window_file_settle(&file, NULL, true), -ENOENT);
-	assert_line(fixture, &file, " (not there: it was removed)");
-}
-
-static void a_file_that_was_replaced_is_not_there(void **state)
-{
-	struct fixture *fixture = *state;
-	struct window_file file = open_trace(fixture);
-
-	fputs("document", output__file(file.output));
-	assert_int_equal(unlink(fixture->partial), 0);
-	assert_int_equal(symlink("/nowhere", fixture->partial), 0);
-	assert_int_equal(window_file_settle(&file, NULL, true), -ESTALE);
-	assert_line(fixture, &file, " (not there: another user has replaced it)");
-}
-
-/* The temporary file is removed together with the output, so no message may name it. */
-static void a_file_that_nothing_was_written_to_is_not_there(void **state)
-{
-	const struct rlimit none = {0, RLIM_INFINITY};
-	struct fixture *fixture = *state;
-	struct window_file file = open_trace(fixture);
-	struct rlimit before;
-	int err;
-
-	fputs("document", output__file(file.output));
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-	signal(SIGXFSZ, SIG_IGN);
-	setrlimit(RLIMIT_FSIZE, &none);
-	(void)fflush(output__file(file.output));
-	err = window_file_settle(&file, "File too large", false);
-	output__free(file.output);
-	setrlimit(RLIMIT_FSIZE, &before);
-	file.output = NULL;
-	assert_int_equal(err, -EIO);
-	assert_line(fixture, &file, " (not there: File too large)");
-	assert_false(exists(fixture->partial));
-}
-
-static void a_device_has_its_name(void **state)
-{
-	struct window_file file = {.name = "record", .path = strdup("/dev/full")};
-
-	(void)state;
-	assert_int_equal(output__create(&file.output, file.path), 0);
-	fputs("document", output__file(file.output));
-	assert_int_equal(window_file_settle(&file, "it is full", true), -ENOSPC);
-	assert_string_equal(file.line, "record   /dev/full (ended early: it is full)");
-	window_file_clear(&file, output__free);
-}
-
-static void lines_that_are_appended_have_their_name_while_it_is_there(void **state)
-{
-	struct fixture *fixture = *state;
-	struct window_file file = {.name = "trace", .path = strdup(fixture->path)};
-
-	assert_int_equal(output__append(&file.output, file.path), 0);
-	assert_string_equal(output__where(file.output), fixture->path);
-	assert_int_equal(unlink(fixture->path), 0);
-	assert_null(output__where(file.output));
-	assert_int_equal(window_file_settle(&file, NULL, true), -ENOENT);
-	assert_line(fixture, &file, " (not there: it was removed)");
-}
-
-/* --- the room on a disk ---------------------------------------------------------------------- */
-
-/* More than any disk has. */
-#define TOO_MUCH (UINT64_MAX - 1)
-
-static void pipes_and_devices_have_no_limit(void **state)
-{
-	int ends[2], null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	const struct disk_room none = disk_room_of(-1, TOO_MUCH);
-	struct disk_room room;
-
-	(void)state;
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	room = disk_room_of(ends[1], TOO_MUCH);
-	assert_true(room.free_bytes == UINT64_MAX);
-	assert_false(disk_room_is_low(&room));
-	room = disk_room_of(null, TOO_MUCH);
-	assert_false(disk_room_is_low(&room));
-	assert_false(disk_room_is_low(&none));
-	close(ends[0]);
-	close(ends[1]);
-	close(null);
-}
-
-/* The room in /tmp, where /tmp has a limit. */
-static struct disk_room room_of_tmp(uint64_t keep_bytes, uint64_t *size_bytes)
-{
-	int fd = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct disk_room room = disk_room_of(fd, keep_bytes);
-	struct statvfs system;
-
-	assert_true(fd >= 0);
-	assert_int_equal(fstatvfs(fd, &system), 0);
-	close(fd);
-	*size_bytes = (uint64_t)system.f_blocks * system.f_frsize;
-	if (!*size_bytes)
-		skip();
-	return room;
-}
-
-static void what_is_asked_for_is_kept(void **state)
-{
-	uint64_t size_bytes;
-	struct disk_room room = room_of_tmp(TOO_MUCH, &size_bytes);
-
-	(void)state;
-	assert_true(room.free_bytes <= size_bytes);
-	assert_true(room.keep_bytes == TOO_MUCH);
-	assert_true(disk_room_is_low(&room));
-	room = room_of_tmp(0, &size_bytes);
-	assert_false(disk_room_is_low(&room));
-}
-
-static void by_default_a_20th_is_kept_but_no_more_than_a_gib(void **state)
-{
-	uint64_t size_bytes;
-	struct disk_room room = room_of_tmp(DISK_ROOM_DEFAULT, &size_bytes);
-
-	(void)state;
-	assert_true(room.keep_bytes <= size_bytes / 20);
-	assert_true(room.keep_bytes == size_bytes / 20 || room.keep_bytes == 1ull << 30);
-}
-
-static void room_is_low_where_less_is_free_than_kept(void **state)
-{
-	(void)state;
-	assert_true(disk_room_is_low(&(struct disk_room){.free_bytes = 99, .keep_bytes = 100}));
-	assert_false(disk_room_is_low(&(struct disk_room){.free_bytes = 100, .keep_bytes = 100}));
-	assert_false(disk_room_is_low(&(struct disk_room){.free_bytes = 0, .keep_bytes = 0}));
-}
-
-static void it_says_what_is_free_what_is_kept_and_what_to_do(void **state)
-{
-	const struct disk_room room = {.free_bytes = 300 << 20, .keep_bytes = 1 << 30};
-
-	disk_room_tell(&room, "a/trace.json", ": so there");
-	assert_one_message(*state,
-			   "a/trace.json: 300 MiB free on its disk, less than the 1.00 GiB to "
-			   "keep free: so there; free some space");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -534,21 +298,6 @@ int main(void)
 		TEST(discard_keeps_a_profile_that_was_there),
 		TEST(a_descriptor_path_is_written_to_as_it_is),
 		TEST(a_fifo_is_written_to_as_it_is),
-		cmocka_unit_test(a_file_that_is_not_open_has_no_line),
-		TEST(a_whole_file_has_its_name),
-		TEST(a_file_that_ended_early_and_is_whole_has_its_name),
-		TEST(a_file_that_is_not_whole_has_its_temporary_name),
-		TEST(a_file_whose_place_is_taken_has_its_temporary_name),
-		TEST(a_file_that_was_removed_is_not_there),
-		TEST(a_file_that_was_replaced_is_not_there),
-		TEST(a_file_that_nothing_was_written_to_is_not_there),
-		TEST(a_device_has_its_name),
-		TEST(lines_that_are_appended_have_their_name_while_it_is_there),
-		cmocka_unit_test(pipes_and_devices_have_no_limit),
-		cmocka_unit_test(what_is_asked_for_is_kept),
-		cmocka_unit_test(by_default_a_20th_is_kept_but_no_more_than_a_gib),
-		cmocka_unit_test(room_is_low_where_less_is_free_than_kept),
-		TEST(it_says_what_is_free_what_is_kept_and_what_to_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
