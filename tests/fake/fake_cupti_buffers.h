@@ -212,8 +212,6 @@ static bool put_record(const void *record, struct slot *slot)
 	return true;
 }
 
-/* --- completion ------------------------------------------------------------------------------- */
-
 static void check_untouched(const struct buffer *buffer)
 {
 	uintptr_t at = (uintptr_t)buffer->data & ~4095ul;
@@ -350,8 +348,6 @@ static void *run_worker(void *unused)
 	}
 	return unused;
 }
-
-/* --- flushes ---------------------------------------------------------------------------------- */
 
 static bool is_due_by_percent(uint64_t percent)
 {

@@ -147,8 +147,6 @@ static void trace_end(struct fake_call *call)
 	unlock_state();
 }
 
-/* --- work ------------------------------------------------------------------------------------- */
-
 static void fill_kernel(void *bytes, const struct fake_work *work)
 {
 	struct kernel_record *record = bytes;

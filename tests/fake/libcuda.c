@@ -74,9 +74,6 @@ static void spin_until(uint64_t time_ns)
 		;
 }
 
-/* --- calls --------------------------------------------------------------------------------------
- */
-
 static void begin_call(struct fake_call *call, uint32_t domain, uint32_t cbid, uint32_t outer)
 {
 	const struct fake_tracer *tracer = get_tracer();
@@ -139,9 +136,6 @@ static void end_calls(struct fake_call calls[2])
 	report_calls(calls);
 	hold(false);
 }
-
-/* --- work ---------------------------------------------------------------------------------------
- */
 
 static uint64_t latest(uint64_t a, uint64_t b)
 {
@@ -211,9 +205,6 @@ EXPORTED void fake_cuda_launch(struct fake_launch *launch)
 	report_calls(launch->calls);
 	hold(false);
 }
-
-/* --- waits --------------------------------------------------------------------------------------
- */
 
 static void sleep_until(uint64_t time_ns, uint32_t how)
 {
@@ -297,9 +288,6 @@ EXPORTED void fake_cuda_noise(uint32_t domain)
 	report_call(&call);
 	hold(false);
 }
-
-/* --- the driver ---------------------------------------------------------------------------------
- */
 
 static void inject(void)
 {

@@ -25,9 +25,6 @@
 
 #define MANY_NS 100000000000000ull
 
-/* --- subscribers --------------------------------------------------------------------------------
- */
-
 /* The name of the subscriber, or NULL. */
 static const char *find_subscriber(void)
 {
@@ -122,9 +119,6 @@ CALL cuptiEnableDomain(uint32_t enable, struct subscriber *subscriber, uint32_t 
 		memset(cupti.callbacks[domain], enable != 0, CBIDS);
 	return note(FAKE_OK, "cuptiEnableDomain %u %u", enable, domain);
 }
-
-/* --- kinds --------------------------------------------------------------------------------------
- */
 
 /* The lock is held. Kernels have numbers without any records of calls, as in CUPTI 13.0 U1. */
 static void count_apis(void)
@@ -235,9 +229,6 @@ CALL cuptiActivityEnableDriverApi(uint32_t cbid, uint8_t enable)
 	return note(result, "cuptiActivityEnableDriverApi %u %u", cbid, enable);
 }
 #endif
-
-/* --- how records are collected ------------------------------------------------------------------
- */
 
 CALL cuptiActivityRegisterCallbacks(request_function request, completed_function completed)
 {
@@ -364,9 +355,6 @@ CALL cuptiActivityFlushPeriod(uint32_t ms)
 	return note(check_ready("cuptiActivityFlushPeriod"), "cuptiActivityFlushPeriod %u", ms);
 }
 
-/* --- what records say ---------------------------------------------------------------------------
- */
-
 CALL cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, uint8_t **record)
 {
 	uint8_t *next = buffer;
@@ -431,9 +419,6 @@ CALL cuptiGetTimestamp(uint64_t *time_ns)
 		*time_ns -= MANY_NS;
 	return FAKE_OK;
 }
-
-/* --- the rest -----------------------------------------------------------------------------------
- */
 
 CALL cuptiGetVersion(uint32_t *version)
 {

@@ -71,7 +71,29 @@ struct client {
 
 static struct client client;
 
-static void request(uint8_t **buffer, size_t *size, size_t *records)
+/* Kinds of records for begin(). */
+static const uint32_t kernels[] = {10, 0};
+static const uint32_t kernels_and_calls[] = {10, 5, 0};
+
+static inline uint64_t read_clock(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static inline uint64_t monotonic(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+static inline uint64_t realtime(void)
+{
+	return read_clock(CLOCK_REALTIME);
+}
+
+static inline void request(uint8_t **buffer, size_t *size, size_t *records)
 {
 	const char *trouble = client.trouble ? client.trouble : "";
 
@@ -87,7 +109,7 @@ static void request(uint8_t **buffer, size_t *size, size_t *records)
 	*buffer = client.last + (strcmp(trouble, "crooked") == 0 ? 4 : 0);
 }
 
-static void take(const uint8_t *record)
+static inline void take(const uint8_t *record)
 {
 	struct taken *taken = &client.taken[client.count++ % RECORDS_MAX];
 	bool api, sync, work;
@@ -111,7 +133,8 @@ static void take(const uint8_t *record)
 		memcpy(&taken->graph, record + (taken->kind == 10 ? 156 : 72), 4);
 }
 
-static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+static inline void completed(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+			     size_t valid)
 {
 	uint8_t *record = NULL;
 
@@ -123,12 +146,12 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
 	free(buffer);
 }
 
-static void *find(void *library, const char *name)
+static inline void *find(void *library, const char *name)
 {
 	return dlsym(library, name);
 }
 
-static void load(const char *major)
+static inline void load(const char *major)
 {
 	char self[PATH_MAX] = "", path[PATH_MAX + 64];
 	void *cuda, *cupti;
@@ -179,7 +202,7 @@ static void load(const char *major)
 	} while (0)
 
 /* Makes a client ready to record: subscriber, callbacks, and kinds; 0 ends the kinds. */
-static void begin(const uint32_t *kinds)
+static inline void begin(const uint32_t *kinds)
 {
 	MUST(client.subscribe(&client.subscriber, NULL, NULL) == 0);
 	MUST(client.register_callbacks(request, completed) == 0);
@@ -187,8 +210,8 @@ static void begin(const uint32_t *kinds)
 		MUST(client.enable(*kinds) == 0);
 }
 
-static void launch_kernels(uint32_t count, uint32_t graph, uint64_t duration_ns,
-			   struct fake_work *works)
+static inline void launch_kernels(uint32_t count, uint32_t graph, uint64_t duration_ns,
+				  struct fake_work *works)
 {
 	struct fake_launch launch = {.domain = FAKE_RUNTIME,
 				     .runtime_cbid =
@@ -214,7 +237,7 @@ static inline void pause_ms(long ms)
 	nanosleep(&time, NULL);
 }
 
-static uint32_t count_taken(uint32_t kind)
+static inline uint32_t count_taken(uint32_t kind)
 {
 	uint32_t count = 0;
 
@@ -227,8 +250,8 @@ static uint32_t count_taken(uint32_t kind)
  * Runs a client in a child with environment variables "NAME=VALUE"; NULL ends them. text gets the
  * child's stderr. Returns the wait status.
  */
-static int run_client(void (*body)(void), const char *const *variables, const char *major,
-		      char *text, size_t size)
+static inline int run_client(void (*body)(void), const char *const *variables, const char *major,
+			     char *text, size_t size)
 {
 	int pipes[2], status = -1;
 	size_t length = 0;
@@ -256,7 +279,7 @@ static int run_client(void (*body)(void), const char *const *variables, const ch
 	return status;
 }
 
-static void expect_good(void (*body)(void), const char *const *variables, const char *major)
+static inline void expect_good(void (*body)(void), const char *const *variables, const char *major)
 {
 	char text[1024];
 	int status = run_client(body, variables, major, text, sizeof(text));
@@ -266,7 +289,7 @@ static void expect_good(void (*body)(void), const char *const *variables, const 
 	assert_int_equal(status, 0);
 }
 
-static void expect_abort(void (*body)(void), const char *const *variables, const char *what)
+static inline void expect_abort(void (*body)(void), const char *const *variables, const char *what)
 {
 	char text[1024];
 	int status = run_client(body, variables, "13", text, sizeof(text));
