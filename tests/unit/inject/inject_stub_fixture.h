@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Enters code like a thread that the kernel sends back into its system call. x86-64. */
+/*
+ * The stub of --gpu=inject in this process. It is entered with the registers that the kernel's
+ * restart of a system call leaves. Its table of functions points to libc or to doubles. x86-64.
+ * Include after cmocka.h.
+ */
 #ifndef FBT_INJECT_STUB_FIXTURE_H
 #define FBT_INJECT_STUB_FIXTURE_H
 
+#include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "fbt_inject.h"
+#include "inject_code.h"
+
+#define NONCE 0xa5c3e1f0u
 
 /* The registers that a program may rely on across a call: all but rcx and r11. */
 struct registers {
@@ -33,7 +46,6 @@ _Static_assert(offsetof(struct registers, mxcsr) == 400, "asm");
 void enter_stub(const void *entry, const struct registers *in, struct registers *out);
 
 __asm__("	.text\n"
-	"	.globl enter_stub\n"
 	"	.type enter_stub, @function\n"
 	"enter_stub:\n"
 	"	push %rbx\n	push %rbp\n	push %r12\n	push %r13\n	push %r14\n	"
@@ -88,5 +100,67 @@ __asm__("	.text\n"
 
 #define FLAGS_CARRY	1u
 #define FLAGS_DIRECTION 0x400u
+
+/* A stub with the functions of libc. instead, if set, replaces one of them. */
+static inline uint8_t *new_stub(enum fbt_inject_function which, void *instead)
+{
+	static const char *const names[] = FBT_INJECT_FUNCTION_NAMES;
+	size_t size = (sizeof(inject_code) + 4095) & ~4095ul;
+	uint8_t *stub =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct fbt_inject_stub head;
+
+	assert_true(stub != MAP_FAILED);
+	memcpy(stub, inject_code, sizeof(inject_code));
+	memcpy(&head, stub, sizeof(head));
+	for (int i = 0; i < FBT_INJECT_FUNCTION_COUNT; i++)
+		head.functions[i] = (uint64_t)dlsym(RTLD_DEFAULT, names[i]);
+	if (instead)
+		head.functions[which] = (uint64_t)instead;
+	memcpy(stub, &head, sizeof(head));
+	assert_int_equal(mprotect(stub, size, PROT_READ | PROT_EXEC), 0);
+	return stub;
+}
+
+static inline void free_stub(uint8_t *stub)
+{
+	munmap(stub, (sizeof(inject_code) + 4095) & ~4095ul);
+}
+
+static inline struct registers full_registers(uint64_t rax, uint64_t token)
+{
+	struct registers registers;
+	uint8_t *bytes = (uint8_t *)&registers;
+
+	for (size_t i = 0; i < sizeof(registers); i++)
+		bytes[i] = (uint8_t)(i * 7 + 3);
+	registers.rax = rax;
+	registers.token = token;
+	registers.mxcsr = 0x1f80 | 0x6000; /* round towards zero */
+	return registers;
+}
+
+/* Checks all registers but rax, which holds the result of the call. */
+static inline void assert_kept(const struct registers *in, const struct registers *out)
+{
+	assert_int_equal(out->moved, 0);
+	assert_memory_equal(&out->rbx, &in->rbx, offsetof(struct registers, flags) - 24);
+	assert_true(out->flags & FLAGS_CARRY);
+	assert_true(out->flags & FLAGS_DIRECTION);
+	assert_int_equal(out->rbp, in->rbp);
+	assert_memory_equal(out->red_zone, in->red_zone, sizeof(in->red_zone));
+	assert_memory_equal(out->xmm, in->xmm, sizeof(in->xmm));
+	assert_int_equal(out->mxcsr, in->mxcsr);
+}
+
+static inline size_t pages(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long count = 0;
+
+	assert_int_equal(fscanf(file, "%lu", &count), 1);
+	fclose(file);
+	return count;
+}
 
 #endif

@@ -137,8 +137,6 @@ static inline pid_t new_child(void)
 	return pid;
 }
 
-/* --- functions that wait -------------------------------------------------------------------- */
-
 static inline void poll_for(int ms)
 {
 	struct pollfd poll = {new_pipe(), POLLIN, 0};
