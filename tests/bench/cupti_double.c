@@ -29,8 +29,7 @@ static complete_fn *complete;
 static uint32_t enabled[KINDS];
 static uint32_t calls[2][2048];
 
-/* --- for bench_shim --------------------------------------------------------------------------- */
-
+/* For bench_shim; the other functions are CUPTI's. */
 EXPORT void bench_cupti_callbacks(request_fn **request_to, complete_fn **complete_to)
 {
 	*request_to = request;
@@ -48,8 +47,6 @@ EXPORT uint32_t bench_cupti_enabled(void)
 		count += calls[0][i] + calls[1][i];
 	return count;
 }
-
-/* --- CUPTI's ---------------------------------------------------------------------------------- */
 
 EXPORT uint32_t cuptiGetVersion(uint32_t *version)
 {

@@ -59,8 +59,6 @@ static uint64_t step_start(const struct plan *plan, uint64_t step)
 	return plan->base_ns + step * (plan->step_ns + 1000);
 }
 
-/* --- the shim ------------------------------------------------------------------------------- */
-
 struct writer {
 	struct fbt_gpu_ring *header;
 	char *bytes;
@@ -279,8 +277,6 @@ static void play_shim(const struct plan *plan, int ready)
 	serve(&writer);
 	pause();
 }
-
-/* --- the tool ------------------------------------------------------------------------------- */
 
 struct reader {
 	const struct plan *plan;

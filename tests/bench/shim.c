@@ -52,8 +52,6 @@ static void die(const char *what)
 	exit(EXIT_FAILURE);
 }
 
-/* --- the tool ------------------------------------------------------------------------------- */
-
 struct totals {
 	uint64_t works;
 	uint64_t lost;
@@ -99,8 +97,6 @@ static void play_tool(uint32_t tgid, int in, int out)
 	gpu_ring__read(ring, on_record, &totals);
 	_exit(write(out, &totals, sizeof(totals)) != sizeof(totals));
 }
-
-/* --- the engine ----------------------------------------------------------------------------- */
 
 static const struct fbt_gpu_ring *find_ring(void)
 {

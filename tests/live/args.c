@@ -122,8 +122,7 @@ STEP void args_step(void (*body)(void))
 	STAY();
 }
 
-/* --- bodies of steps: they make no calls but those of make() --- */
-
+/* Bodies of steps make no calls but those of make(). */
 static const char *plain, *odd, *deep, *deep_seen, *deleted, *moved, *mounted;
 static const char *socket_name, *pipe_name;
 static char bytes[64];
@@ -337,8 +336,6 @@ static struct step steps[] = {
 	{.name = "end", .body = wait_for_ever},
 };
 #define STEPS (int)(sizeof(steps) / sizeof(steps[0]))
-
-/* --- around the steps --- */
 
 static void prepare_deep(void)
 {

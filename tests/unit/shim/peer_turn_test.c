@@ -23,8 +23,6 @@ static void assert_closed(const struct fixture *fixture, size_t index)
 	assert_int_equal(flush->time_ns, 0);
 }
 
-/* --- armed ------------------------------------------------------------------------------------ */
-
 /* The shim dates its answer by its own clock. A date before the wish is not a time of arming. */
 static void a_shim_was_not_armed_before_it_was_asked(void **state)
 {
@@ -106,8 +104,6 @@ static void a_shim_that_goes_on_is_waited_for_at_the_end(void **state)
 	assert_false(gpu_peer__is_settled(fixture->peer));
 }
 
-/* --- refused ---------------------------------------------------------------------------------- */
-
 static void a_cupti_that_becomes_free_is_taken_and_kept(void **state)
 {
 	struct fixture *fixture = *state;
@@ -122,8 +118,6 @@ static void a_cupti_that_becomes_free_is_taken_and_kept(void **state)
 	poll_after(fixture, 10 * MS);
 	assert_int_equal(fixture->player.shared->armed, 3);
 }
-
-/* --- another program -------------------------------------------------------------------------- */
 
 static void what_the_shim_before_execve_said_is_not_held_against_the_next(void **state)
 {
@@ -164,8 +158,6 @@ static void the_clock_is_found_anew_after_execve(void **state)
 	work = kept(&fixture->keeper, fixture->keeper.count - 1, FBT_EVENT_GPU_WORK);
 	assert_int_equal(work->start_ns, 1000);
 }
-
-/* --- the end ---------------------------------------------------------------------------------- */
 
 static void what_a_shim_said_at_last_stays_when_its_process_ends(void **state)
 {
