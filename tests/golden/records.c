@@ -250,6 +250,51 @@ static void take_future(struct events *events, struct fbt_step *step)
 		step->state_before = step->state_after = 0;
 }
 
+/* A time that the tool may not know: if it is missing, it is 0, and flag says so. */
+static uint64_t take_or_flag(struct events *events, const char *key, struct fbt_step *step,
+			     uint16_t flag)
+{
+	uint64_t ns = line_take_time(&events->line, key, UINT64_MAX);
+
+	if (ns != UINT64_MAX)
+		return ns;
+	step->header.flags |= flag;
+	return 0;
+}
+
+static void take_cpu(struct events *events, struct fbt_step *step)
+{
+	step->run_delay_ns = take_or_flag(events, "run_delay", step, FBT_STEP_SCHED_UNKNOWN);
+	step->cpu_ns = line_take_time(&events->line, "cpu", UINT64_MAX);
+	if (step->cpu_ns == UINT64_MAX)
+		step->cpu_ns = 0;
+	else
+		step->header.flags |= FBT_STEP_CPU_KNOWN;
+	step->asleep_ns = line_take_time(&events->line, "asleep", 0);
+	step->fault_wait_ns = line_take_time(&events->line, "fault_wait", 0);
+}
+
+static void take_sums(struct events *events, struct fbt_step *step)
+{
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
+		char key[32];
+
+		take_sum(events, category_name(i), &step->sums[i]);
+		snprintf(key, sizeof(key), "%s_delay", category_name(i));
+		step->call_delay_ns[i] = line_take_time(&events->line, key, 0);
+	}
+}
+
+static void take_limits(struct events *events, struct fbt_step_limits *limits)
+{
+	limits->throttled_ns = line_take_time(&events->line, "throttled", 0);
+	limits->throttled_periods =
+		(uint32_t)line_take_number(&events->line, "throttled_periods", 0);
+	limits->quota_ns = line_take_time(&events->line, "quota", 0);
+	limits->period_ns = line_take_time(&events->line, "period", 0);
+	limits->memory_hits = (uint32_t)line_take_number(&events->line, "memory_hits", 0);
+}
+
 static void write_step(struct events *events)
 {
 	static const char *const ends[] = {"return", "unwound", "truncated", "exited", NULL};
@@ -262,17 +307,10 @@ static void write_step(struct events *events)
 	step->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
 	step->end_ns = events->window_ns + line_take_time(&events->line, "end", 0);
 	step->thread_ns = line_take_time(&events->line, "thread", step->end_ns - step->start_ns);
-	step->gap_ns = line_take_time(&events->line, "gap", UINT64_MAX);
-	if (step->gap_ns == UINT64_MAX) {
-		step->gap_ns = 0;
-		step->header.flags |= FBT_STEP_NO_GAP;
-	}
+	step->gap_ns = take_or_flag(events, "gap", step, FBT_STEP_NO_GAP);
 	step->gap_syscall_ns = line_take_time(&events->line, "gap_syscall", 0);
-	step->other_syscall_ns = line_take_time(&events->line, "other_threads", UINT64_MAX);
-	if (step->other_syscall_ns == UINT64_MAX) {
-		step->other_syscall_ns = 0;
-		step->header.flags |= FBT_STEP_OTHER_UNKNOWN;
-	}
+	step->other_syscall_ns =
+		take_or_flag(events, "other_threads", step, FBT_STEP_OTHER_UNKNOWN);
 	if (line_take_number(&events->line, "sampled", 0))
 		step->header.flags |= FBT_STEP_SAMPLED;
 	if (line_take_number(&events->line, "untraced", 0))
@@ -280,34 +318,12 @@ static void write_step(struct events *events)
 	step->lost_calls = line_take_number(&events->line, "lost", 0);
 	step->threads = (uint32_t)line_take_number(&events->line, "threads", 0);
 	take_args(events, step);
-	step->run_delay_ns = line_take_time(&events->line, "run_delay", UINT64_MAX);
-	if (step->run_delay_ns == UINT64_MAX) {
-		step->run_delay_ns = 0;
-		step->header.flags |= FBT_STEP_SCHED_UNKNOWN;
-	}
+	take_cpu(events, step);
 	step->minor_faults = (uint32_t)line_take_number(&events->line, "faults", 0);
 	step->major_faults = (uint32_t)line_take_number(&events->line, "major_faults", 0);
-	step->cpu_ns = line_take_time(&events->line, "cpu", UINT64_MAX);
-	if (step->cpu_ns == UINT64_MAX)
-		step->cpu_ns = 0;
-	else
-		step->header.flags |= FBT_STEP_CPU_KNOWN;
-	step->asleep_ns = line_take_time(&events->line, "asleep", 0);
-	step->fault_wait_ns = line_take_time(&events->line, "fault_wait", 0);
-	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
-		char key[32];
-
-		take_sum(events, category_name(i), &step->sums[i]);
-		snprintf(key, sizeof(key), "%s_delay", category_name(i));
-		step->call_delay_ns[i] = line_take_time(&events->line, key, 0);
-	}
+	take_sums(events, step);
 	take_faults(events, step);
-	step->limits.throttled_ns = line_take_time(&events->line, "throttled", 0);
-	step->limits.throttled_periods =
-		(uint32_t)line_take_number(&events->line, "throttled_periods", 0);
-	step->limits.quota_ns = line_take_time(&events->line, "quota", 0);
-	step->limits.period_ns = line_take_time(&events->line, "period", 0);
-	step->limits.memory_hits = (uint32_t)line_take_number(&events->line, "memory_hits", 0);
+	take_limits(events, &step->limits);
 	take_handlers(events, step);
 	take_starved(events, step);
 	take_late(events, step);

@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 shopt -s nullglob
-mapfile -t files < <(find user bpf cupti python include tests/unit -name '*.[ch]')
+mapfile -t files < <(find user bpf cupti python include tests packaging -name node_modules -prune -o -name '*.[ch]' -print)
 found=$(awk '
 	FNR == 1 { start = 0; if (NR > 1 && lines > 900) print file ": " lines " lines"; file = FILENAME }
 	{ lines = FNR }
