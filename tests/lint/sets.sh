@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # Each script of tests/live and tests/e2e has one valid line in tests/sets.txt, each line there is a
-# test, and no fast test takes more than 15 s.
+# test, and no fast test takes more than 15 s. The lines are in columns; those of live, e2e and unit
+# are three blocks, each sorted by name.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 shopt -s nullglob
+status=0
 found=$({
 	for file in tests/live/*.sh tests/e2e/*.sh; do
 		[ "${file##*/}" = lib.sh ] || { name=${file#tests/} && echo "script ${name%.sh}"; }
@@ -40,6 +42,32 @@ done)
 if [ -n "$found" ]; then
 	echo "$found"
 	echo 'not ok - tests/sets.txt knows each script'
-	exit 1
+	status=1
+else
+	echo 'ok - tests/sets.txt knows each script'
 fi
-echo 'ok - tests/sets.txt knows each script'
+
+# in_order: the file as it should be
+in_order()
+{
+	local kind
+
+	awk '!/^#/ { exit } { print }' tests/sets.txt
+	for kind in live e2e unit; do
+		echo
+		grep "^$kind/" tests/sets.txt | LC_ALL=C sort -k1,1 | awk '{
+			line = sprintf("%-28s %4d %-7s %-5s", $1, $2, $3, $4)
+			for (i = 5; i <= NF; i++) line = line " " $i
+			sub(/ +$/, "", line)
+			print line
+		}'
+	done
+}
+
+if in_order | diff tests/sets.txt -; then
+	echo 'ok - tests/sets.txt is in columns and sorted'
+else
+	echo 'not ok - tests/sets.txt is in columns and sorted'
+	status=1
+fi
+exit $status
