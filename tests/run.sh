@@ -8,7 +8,8 @@
 # and the ten slowest tests and the reason of each skip are listed before it.
 #
 # A test is a program. It prints a line "ok - NAME" or "not ok - NAME" for each fact, or exits 77
-# after "SKIP why". One that exits with an error, says nothing, or outlives its time has failed.
+# after "SKIP why". A line "SKIP NAME: why" stands for one fact that cannot be held here. A test that
+# exits with an error, says nothing, or outlives its time has failed.
 # Tests find what was built through FBT_BUILD (a folder), FBT (the tool) and FBT_ENGINE.
 #
 # Four unit tests run at once, and two of live and e2e, those first that tests/sets.txt gives the most

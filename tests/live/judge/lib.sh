@@ -21,8 +21,8 @@ read_ticks()
 	mine=$((own[11] + own[12] + own[13] + own[14]))
 }
 
-# run_mode MODE STEPS: the score of one run is in the variables that score.py names, and whether
-# nothing but the engine and the tool took more than 2 % of the CPUs' time in $quiet
+# run_mode MODE STEPS: the score of one run is in the variables that score.py names, and in $others
+# how many thousandths of the CPUs' time other programs took, rounded up
 run_mode()
 {
 	local all busy mine all_before busy_before mine_before
@@ -36,12 +36,12 @@ run_mode()
 	wait "$ENGINE"
 	end_tool 0 "$1: the tool ends with 0"
 	read_ticks
-	quiet=no
-	(((busy - busy_before - mine + mine_before) * 50 > all - all_before)) || quiet=yes
+	all=$((all - all_before))
+	others=$((((busy - busy_before - mine + mine_before) * 1000 + all - 1) / all))
 	read -r slow found wrong false confirmed causes < <(
 		ask_python tests/live/judge/score.py "$TMP/truth.json" "$OUT.profile")
-	printf '# %-10s %5d steps, slow %3d, found %3d, wrong cause %d, false %d, confirmed %d, quiet %s: %s\n' \
-		"$1" "$2" "$slow" "$found" "$wrong" "$false" "$confirmed" "$quiet" "$causes"
+	printf '# %-10s %5d steps, slow %3d, found %3d, wrong cause %d, false %d, confirmed %d, others %d ‰: %s\n' \
+		"$1" "$2" "$slow" "$found" "$wrong" "$false" "$confirmed" "$others" "$causes"
 }
 
 attach_judge()
@@ -57,10 +57,14 @@ at_least()
 	(($2 * 100 >= $1 * $3))
 }
 
-# A busy machine makes steps slow, and others less so.
+# A busy machine makes steps slow, and others less so. Up to 2 % of the CPUs' time is no trouble.
 where_quiet()
 {
-	if [ "$quiet" = yes ]; then holds "$@"; else echo "# $1: not held: this machine is busy"; fi
+	if [ "$others" -le 20 ]; then
+		holds "$@"
+	else
+		echo "SKIP $1: other programs took $((others / 10)).$((others % 10)) % of the CPUs' time"
+	fi
 }
 
 # scored MODE STEPS: that it finds what is slow, names its cause, and leaves the others alone
