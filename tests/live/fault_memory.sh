@@ -29,7 +29,7 @@ if ldd "$FBT" 2>/dev/null | grep -q libc.so && ! ldd "$FBT" | grep -q libasan; t
 		"$library" "$live" "$OUT" "$FBT" -p "$ENGINE" --step fault_step -d 0.3 --report json \
 		--trace "$OUT.trace" --profile "$OUT.profile"
 else
-	echo '# static, or with a sanitizer: no allocation is made to fail'
+	echo 'SKIP each allocation in turn: the tool is static, or has a sanitizer'
 fi
 
 # --- limits ----------------------------------------------------------------------------------------

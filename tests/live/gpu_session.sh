@@ -124,7 +124,7 @@ if unshare --fork --pid --mount-proc --time --monotonic 86400 true 2>/dev/null; 
 		r["stage_us"]["total"] + 1 and (r["stage_us"]["busy"] > 0 or not r["shape"]["complete"])
 		for r in E if r["event"] == "gpu_prof")'
 else
-	echo '# no namespaces of time here'
+	echo 'SKIP namespaces: no time namespaces here'
 fi
 
 # A process that is stopped for longer than a shim may be silent continues afterwards.

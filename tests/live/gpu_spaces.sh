@@ -68,7 +68,7 @@ if unshare --time --monotonic 100000 --fork true 2>/dev/null; then
 	trace_inside 'time namespace, clock of our own' --mono 100000000000000
 	gpu_env=()
 else
-	echo '# this kernel has no time namespaces'
+	echo 'SKIP time namespace: this kernel has none'
 fi
 gpu_under=()
 

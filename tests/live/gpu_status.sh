@@ -121,6 +121,6 @@ if [ -n "$real" ] && [ ! -e /dev/nvidiactl ]; then
 	gpu_env=(FERRUM_CUPTI_LIBRARY="$real")
 	run 'real CUPTI, no driver' no_driver
 else
-	echo '# no real CUPTI here, or a driver too'
+	echo 'SKIP real CUPTI, no driver: no CUPTI here, or a driver too'
 fi
 finish

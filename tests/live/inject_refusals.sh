@@ -72,7 +72,7 @@ end()
 
 missing()
 {
-	echo "# $1: not tried, $2"
+	echo "SKIP $1: $2"
 }
 
 empty_file()

@@ -46,7 +46,7 @@ for way in 'jit 8 ^engine_step;\[by.frame.pointers\];call_generated;\[generated.
 	start_program odd_stacks "$name"
 	trace_it "$ENGINE" engine_step
 	if grep -q '"slow": 0' "$TMP/truth.json"; then
-		echo "# $name: not possible on this machine"
+		echo "SKIP $name: not possible on this machine"
 		continue
 	fi
 	agree "$name" "$count" "${pattern//./.}"

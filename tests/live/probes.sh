@@ -37,7 +37,7 @@ if "$bpftool" version >/dev/null 2>&1; then
 	holds 'no program for system calls is loaded' [ "$(grep -c handle_sys "$TMP/programs")" = 0 ]
 	is 'none is attached to one' "$(grep -cE 'sys_(enter|exit)' "$TMP/links")" 0
 else
-	echo '# no bpftool: its links are not looked at'
+	echo 'SKIP its links: there is no bpftool'
 fi
 go
 wait "$ENGINE"

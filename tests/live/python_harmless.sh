@@ -17,12 +17,12 @@ if [ ! -d "$packages" ]; then
 fi
 if [ ! -d "$packages" ]; then
 	tail -3 "$TMP/pip.log" | sed 's/^/# /'
-	echo '# coverage and debugpy could not be had from the package index: not tested beside them'
+	echo 'SKIP beside coverage and debugpy: they could not be had from the package index'
 	packages=
 fi
 # Only beside an engine that is here anyway, and once.
 torch=$(compgen -G "$cache/vllm-*/bin/python" | tail -1)
-[ -n "$torch" ] || echo '# no PyTorch in the cache (make test-engines): torch.compile is not tested'
+[ -n "$torch" ] || echo 'SKIP torch.compile: no PyTorch in the cache (make test-engines)'
 # At night also those that are no packages of the distribution.
 [ "${TEST_LONG:-0}" = 1 ] || PYTHONS=${PYTHONS:-$(interpreters | grep /usr/bin/)}
 while read -r _ path; do

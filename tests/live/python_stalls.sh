@@ -138,7 +138,7 @@ done < <(interpreters)
 # Without USDT probes and local symbols collections are not measured, and nothing says that there were none.
 library=$(ldd "${linked:-/bin/true}" | awk '/libpython/ { print $3 }')
 if [ -z "$library" ] || readelf -n "$library" 2>/dev/null | grep -q gc__start; then
-	echo '# no interpreter here is a library without USDT probes: what cannot be measured is not tested'
+	echo 'SKIP stripped: no interpreter here is a library without USDT probes'
 else
 	strip -o "$TMP/$(basename "$library")" "$library"
 	preload="$TMP/$(basename "$library") $LIBRARY" trace_stalls "$linked" --step 'py:__main__:Engine.step'
