@@ -59,7 +59,7 @@ run_tool -p "$api" -d 0.1
 end_tool
 has 'without an option it is told what one would gain' "$OUT.err" "process $api runs Python: with --python=inject"
 "$FBT" doctor "$api" >"$TMP/doctor" 2>&1
-has 'doctor: what it is, and what would be looked for' "$TMP/doctor" 'Python +CPython 3.*, without libferrum_python.so'
+has 'doctor: what it is, and what would be looked for' "$TMP/doctor" 'Python +CPython 3.* without libferrum_python'
 "$FBT" --list-steps -p "$api" >"$TMP/list" 2>&1
 is '--list-steps: nothing without the library' $? 1
 has '--list-steps: it is told how to get it' "$TMP/list" '--python=inject loads .*looks for vllm: '

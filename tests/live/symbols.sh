@@ -69,13 +69,13 @@ has 'replay with two: the other is refused' "$TMP/again.err" "--symbols $TMP/oth
 replay --symbols "$TMP/other"
 is 'another build: no names' "$(names "$TMP/again")" bare
 has 'another build: is refused in words' "$TMP/again.err" \
-	"--symbols $TMP/other: not used: its build-id is that of no file .* bare \\(build-id abcdef01\\)"
+	"--symbols $TMP/other: not used: .*build-id.* bare .*abcdef01"
 replay --symbols "$TMP/wrong"
 is 'another build in a folder: no names' "$(names "$TMP/again")" bare
 has 'another build in a folder: is refused in words' "$TMP/again.err" \
-	"--symbols $TMP/wrong: not used: .*/ab/cdef01.debug has another build-id"
+	"--symbols $TMP/wrong: not used: .*/ab/cdef01.debug .*build-id"
 replay --symbols "$TMP/empty"
-has 'a folder without them: what it lacks' "$TMP/again.err" "--symbols $TMP/empty: has no symbols for bare \\(build-id abcdef01\\)"
+has 'a folder without them: what it lacks' "$TMP/again.err" "--symbols $TMP/empty: .*no symbols.* bare .*abcdef01"
 replay --symbols "$TMP/g++"
 is 'no symbols at all: refused' "$(cat "$TMP/status")" 1
 has 'no symbols at all: why' "$TMP/again.err" "--symbols $TMP/g\\+\\+: (is )?not a complete ELF"

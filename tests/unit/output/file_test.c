@@ -41,14 +41,19 @@ static void create_replaces_the_temporary_file_of_a_killed_run(void **state)
 {
 	struct fixture *fixture = *state;
 	struct output *output = NULL;
+	char old[128];
 
 	write_text(fixture->partial, "left over and longer than what comes");
 	assert_int_equal(output__create(&output, fixture->path), 0);
+	assert_one_message(fixture, "/trace.json: what a run that was killed had written is kept "
+				    "as old.trace.json.partial\n");
 	fputs("new", output__file(output));
 	assert_int_equal(output__commit(output), 0);
 	output__free(output);
 	assert_text(fixture->path, "new");
 	assert_false(exists(fixture->partial));
+	snprintf(old, sizeof(old), "%s/old.trace.json.partial", fixture->dir);
+	assert_text(old, "left over and longer than what comes");
 }
 
 static void commit_reports_a_full_device(void **state)

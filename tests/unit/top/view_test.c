@@ -256,6 +256,35 @@ static void test_keys(void **state)
 	teardown(&page);
 }
 
+/* The headline has what is not the engine's own code, and the parts that it is, the largest first.
+ */
+static void test_headline(void **state)
+{
+	struct step step = {
+		.number = 1,
+		.complete = true,
+		.record = {.tgid = 7,
+			   .tid = 8,
+			   .kind = 1,
+			   .start_ns = START + NS_PER_S,
+			   .end_ns = START + NS_PER_S + 1000000,
+			   .thread_ns = 1000000},
+	};
+	struct page page;
+
+	setup(&page);
+	step.record.sums[FBT_FUTEX] = (struct fbt_sum){.ns = 400000, .calls = 2};
+	step.record.sums[FBT_READ] = (struct fbt_sum){.ns = 50000, .calls = 1};
+	assert_int_equal(top_model__add_step(page.model, page.window, &step), 0);
+	assert_non_null(strstr(draw(&page, 30, 100, false),
+			       "\n45.0 % of step time is not the engine's own code: futex 40.0 %, "
+			       "read 5.0 %\n"));
+	assert_non_null(
+		strstr(draw(&page, 30, 80, false),
+		       "\n45.0 % of step time is not own code: futex 40.0 %, read 5.0 %\n"));
+	teardown(&page);
+}
+
 /* A filter is bounded, whatever is typed. */
 static void test_typing(void **state)
 {
@@ -276,9 +305,10 @@ static void test_typing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cells),	cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_no_step), cmocka_unit_test(test_trust),
-		cmocka_unit_test(test_keys),	cmocka_unit_test(test_typing),
+		cmocka_unit_test(test_cells),	 cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_no_step),	 cmocka_unit_test(test_trust),
+		cmocka_unit_test(test_headline), cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_typing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
