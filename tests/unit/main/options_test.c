@@ -129,6 +129,10 @@ REFUSED(doctor_refuses_a_command, "doctor checks running processes", "doctor", "
 REFUSED(doctor_refuses_a_capture, "doctor checks running processes", "doctor", "--replay", "x")
 REFUSED(a_bad_number_of_ring_records_is_refused, "--ring-records: invalid value '1'",
 	"--ring-records", "1")
+REFUSED(less_than_512_ring_records_are_refused, "--ring-records: invalid value '511'",
+	"--ring-records", "511")
+REFUSED(more_than_4194304_ring_records_are_refused, "--ring-records: invalid value '4194305'",
+	"--ring-records", "4194305")
 REFUSED(a_bad_step_is_refused, "--step", "-p", "1", "--step", "")
 REFUSED(a_bad_step_arg_is_refused, "--step-arg", "-p", "1", "--step-arg", "tokens")
 REFUSED(a_fifth_step_arg_is_refused, "at most 4", "-p", "1", "--step-arg", "a=arg0", "--step-arg",
@@ -228,6 +232,13 @@ static void what_selects_and_limits_is_kept(void **state)
 	assert_int_equal(options->interval_ns, 20000000);
 	assert_true(options->interval_given);
 	assert_int_equal(options->ring_records, 4096);
+}
+
+static void ring_records_go_from_512_to_4194304(void **state)
+{
+	assert_int_equal(accept(state, "-p1", "--ring-records", "512", NULL)->ring_records, 512);
+	assert_int_equal(accept(state, "-p1", "--ring-records", "4194304", NULL)->ring_records,
+			 4194304);
 }
 
 static void gpu_options_are_kept(void **state)
@@ -740,6 +751,8 @@ int main(void)
 		TEST(doctor_refuses_a_command),
 		TEST(doctor_refuses_a_capture),
 		TEST(a_bad_number_of_ring_records_is_refused),
+		TEST(less_than_512_ring_records_are_refused),
+		TEST(more_than_4194304_ring_records_are_refused),
 		TEST(a_bad_step_is_refused),
 		TEST(a_bad_step_arg_is_refused),
 		TEST(a_fifth_step_arg_is_refused),
@@ -752,6 +765,7 @@ int main(void)
 		TEST(defaults_are_those_of_the_manual),
 		TEST(pids_of_several_options_add_up),
 		TEST(what_selects_and_limits_is_kept),
+		TEST(ring_records_go_from_512_to_4194304),
 		TEST(gpu_options_are_kept),
 		TEST(doctor_takes_processes_and_what_a_trace_of_them_takes),
 		TEST(engine_env_is_a_mode_of_its_own),

@@ -186,6 +186,26 @@ static void categories_are_shown_per_step_and_in_total(void **state)
 	assert_has(fixture->text, "  step        8.00 ms  100.0 %   32.0 ms");
 }
 
+static void parts_are_sorted_by_time_and_equals_keep_their_order(void **state)
+{
+	static const char *const rows[] = {"\n  compute ", "\n  write ",     "\n  mmap ",
+					   "\n  futex ",   "\n  all calls ", "\n  step "};
+	struct fixture *fixture = *state;
+	struct step step = make_step(fixture, 8 * MS);
+	const char *at;
+
+	step.record.sums[FBT_FUTEX] = (struct fbt_sum){.ns = MS, .calls = 1};
+	step.record.sums[FBT_MMAP] = (struct fbt_sum){.ns = MS, .calls = 1};
+	step.record.sums[FBT_WRITE] = (struct fbt_sum){.ns = 2 * MS, .calls = 1};
+	write_step(fixture, &step);
+	at = finish(fixture);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		at = strstr(at, rows[i]);
+		if (!at)
+			fail_msg("\"%s\" is not where it should be in:%s", rows[i], fixture->text);
+	}
+}
+
 static void gap_and_other_threads_are_shown(void **state)
 {
 	struct fixture *fixture = *state;
@@ -399,6 +419,7 @@ int main(void)
 		TEST(steps_of_which_none_returned_have_no_percentiles),
 		TEST(the_headline_names_an_outlier),
 		TEST(categories_are_shown_per_step_and_in_total),
+		TEST(parts_are_sorted_by_time_and_equals_keep_their_order),
 		TEST(gap_and_other_threads_are_shown),
 		TEST(one_thread_is_one_thread),
 		TEST(what_was_not_measured_is_not_shown_as_zero),
