@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # packaging/deps.sh names all that is needed: in a bare Debian 12 with nothing but make, `make`,
-# `make deb` and `make wheel` build, and so do the tests. Downloads 300 MB and takes minutes.
+# `make deb` and `make wheel` build, and so do the tests; `make demo` traces an engine there. Downloads
+# 300 MB and takes minutes.
 # shellcheck source=tests/live/lib.sh
 . "$(dirname "$0")/../live/lib.sh"
 # shellcheck source=tests/e2e/package/lib.sh
@@ -32,6 +33,9 @@ in_src packaging/deps.sh
 is 'deps.sh has nothing to say then' "$(cat "$TMP/log")" ''
 holds 'make builds, without a warning' in_src 'make -j2 WERROR=1'
 holds 'the tool runs' in_src './build/*-gcc-werror/ferrum-bpftrace --version'
+holds 'make demo traces an engine' in_src 'make demo WERROR=1'
+has 'and prints a report' "$TMP/log" 'steps of engine_step'
+holds 'its trace and profile are there' test -s "$root/src/demo_trace.json" -a -s "$root/src/demo_profile.jsonl"
 holds 'make deb builds a package' in_src 'make -j2 deb'
 holds 'make wheel builds a wheel' in_src 'make -j2 wheel'
 holds 'deps.sh test installs what the tests are built with' in_src 'packaging/deps.sh test'
