@@ -224,7 +224,7 @@ is 'no terminal: exit status' $? 1
 is 'no terminal: one line' "$(wc -l <"$TMP/err") $(wc -c <"$TMP/out")" '1 0'
 has 'no terminal: it says what to do' "$TMP/err" 'top .*terminal: .* -p PID'
 script -qec "env TERM=nosuch $FBT top -p $ENGINE --step engine_step" /dev/null >"$TMP/out" </dev/null
-has 'an unknown terminal: it says what to do' "$TMP/out" 'TERM=nosuch .*: set TERM='
+has 'an unknown terminal: it says what to do' "$TMP/out" 'TERM=nosuch .* set'
 for words in "-- true" "--flag x -p $ENGINE" "--replay x"; do
 	# shellcheck disable=SC2086
 	"$FBT" top $words >/dev/null 2>"$TMP/err"
