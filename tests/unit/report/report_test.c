@@ -202,7 +202,7 @@ static void parts_are_sorted_by_time_and_equals_keep_their_order(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		at = strstr(at, rows[i]);
 		if (!at)
-			fail_msg("\"%s\" is not where it should be in:%s", rows[i], fixture->text);
+			fail_msg("no row %s below the one before", rows[i] + 1);
 	}
 }
 
