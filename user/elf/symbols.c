@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include "base/demangle.h"
 
 /*
@@ -227,6 +228,34 @@ int elf_symbols_read(struct elf_symbols *symbols, struct elf_file *file)
 	return 0;
 }
 
+static void forget_found(struct elf_wanted *wanted, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		wanted[i].start = 0;
+		wanted[i].low = 0;
+		wanted[i].high = UINT64_MAX;
+	}
+}
+
+/* A function begins or ends there. Only the addresses next to it are told: see spread_bounds(). */
+static void bound(struct elf_wanted *wanted, size_t count, uint64_t address)
+{
+	size_t after = first_index(k, count, wanted[k].address >= address);
+
+	if (after < count)
+		wanted[after].low = max_u64(wanted[after].low, address);
+	if (after)
+		wanted[after - 1].high = min_u64(wanted[after - 1].high, address);
+}
+
+static void spread_bounds(struct elf_wanted *wanted, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		wanted[i].low = max_u64(wanted[i].low, wanted[i - 1].low);
+	for (size_t i = count; i-- > 1;)
+		wanted[i - 1].high = min_u64(wanted[i - 1].high, wanted[i].high);
+}
+
 /* Of two symbols of one function the one is taken that comes first. */
 static void offer(struct elf_wanted *wanted, size_t count, const Elf64_Sym *symbol)
 {
@@ -236,9 +265,10 @@ static void offer(struct elf_wanted *wanted, size_t count, const Elf64_Sym *symb
 		if (wanted[i].start >= symbol->st_value)
 			continue;
 		wanted[i].start = symbol->st_value;
-		wanted[i].size = symbol->st_size;
 		wanted[i].name = symbol->st_name;
 	}
+	bound(wanted, count, symbol->st_value);
+	bound(wanted, count, add_saturating(symbol->st_value, symbol->st_size));
 }
 
 int elf_symbols_locate(const struct elf_file *file, struct elf_wanted *wanted, size_t count,
@@ -249,10 +279,14 @@ int elf_symbols_locate(const struct elf_file *file, struct elf_wanted *wanted, s
 	const Elf64_Sym *symbol;
 	int err = find_table(file, &table, complete);
 
+	forget_found(wanted, count);
 	if (err)
 		return err == -ENOENT ? 0 : -EBADMSG;
 	while (!(err = next_function(&reader, &symbol)) && symbol)
 		offer(wanted, count, symbol);
+	if (err)
+		forget_found(wanted, count);
+	spread_bounds(wanted, count);
 	return err;
 }
 

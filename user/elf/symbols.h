@@ -45,14 +45,20 @@ const struct elf_symbol *elf_symbols_before(const struct elf_symbols *symbols, u
 struct elf_wanted {
 	uint64_t address;
 	uint64_t start; /* of the function that contains it; 0: none does */
-	uint64_t size;
-	uint32_t name; /* offset in the string table */
+	uint32_t name;	/* offset in the string table */
+	/*
+	 * No function begins or ends between these two, so what is found for the address holds for
+	 * all from low on and before high.
+	 */
+	uint64_t low;
+	uint64_t high;
 };
 
 /*
  * Finds the functions of some addresses, sorted by address, in one pass over the symbols, of which
  * it keeps none. Of functions that overlap the one that begins last is taken. *complete: from
- * .symtab. 0, also if the file has no symbols; or -EBADMSG. Without a message.
+ * .symtab. 0, also if the file has no symbols; or -EBADMSG, and no address has a function. Without
+ * a message.
  */
 int elf_symbols_locate(const struct elf_file *file, struct elf_wanted *wanted, size_t count,
 		       bool *complete);

@@ -184,7 +184,8 @@ static int compare_wanted(const void *left, const void *right)
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* Adds the functions of these addresses to those whose names are kept. */
+/* Adds the functions of these addresses to those that are kept, also those without a name: samples
+ * meet the same ones again and again. */
 static void read_functions(struct code_file *file, const struct symbol_files *symbols,
 			   struct elf_wanted *wanted, size_t count)
 {
@@ -198,11 +199,9 @@ static void read_functions(struct code_file *file, const struct symbol_files *sy
 		file->debug_fd = debug_file_find(file->elf, file->tgid, file->path, symbols->paths,
 						 symbols->count, &file->debug);
 	}
-	if (!file->debug)
-		return;
-	for (size_t i = 0; i < count; i++)
-		wanted[i].start = 0;
-	functions_read(&file->functions, file->debug, wanted, count, &complete);
+	if (file->debug)
+		functions_read(&file->functions, file->debug, wanted, count, &complete);
+	functions_keep_nameless(&file->functions, wanted, count);
 }
 
 void code_files__name(struct code_files *files, uint32_t number, struct code_name *names,

@@ -41,7 +41,7 @@ struct code_name {
 
 /*
  * Names addresses of one file. The symbols are read once for all that lie in functions that were
- * not met before.
+ * not met before, or between functions where none was met before.
  */
 void code_files__name(struct code_files *files, uint32_t number, struct code_name *names,
 		      size_t count);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/arith.h"
 #include "base/demangle.h"
 
 #define FUNCTIONS_MAX 16384
@@ -14,30 +15,44 @@ void functions_clear(struct functions *functions)
 	vec_free(&functions->items);
 }
 
-const struct function *functions_find(const struct functions *functions, uint64_t address)
+static size_t find_after(const struct functions *functions, uint64_t address)
 {
-	size_t after =
-		first_index(i, functions->items.count, functions->items.items[i].start > address);
-	const struct function *function = after ? &functions->items.items[after - 1] : NULL;
-
-	return function && address - function->start < function->size ? function : NULL;
+	return first_index(i, functions->items.count, functions->items.items[i].low > address);
 }
 
-static void add_function(struct functions *functions, const struct elf_file *symbols,
-			 const struct elf_wanted *wanted)
+const struct function *functions_find(const struct functions *functions, uint64_t address)
 {
-	struct function function = {wanted->start, wanted->size, NULL};
-	char *name;
+	size_t after = find_after(functions, address);
+	const struct function *function = after ? &functions->items.items[after - 1] : NULL;
 
-	if (functions_find(functions, wanted->address) || functions->items.count == FUNCTIONS_MAX)
-		return;
-	name = elf_symbols_name(symbols, wanted);
-	function.name = name ? demangle_symbol(name) : NULL;
+	return function && address < function->high ? function : NULL;
+}
+
+/* Takes the name. Those next to it may be of another file of symbols, and reach further. */
+static void add_function(struct functions *functions, const struct elf_wanted *wanted,
+			 uint64_t start, char *name)
+{
+	struct function function = {wanted->low, wanted->high, start, name};
+	size_t after = find_after(functions, wanted->address);
+
+	if (after)
+		function.low = max_u64(function.low, functions->items.items[after - 1].high);
+	if (after < functions->items.count)
+		function.high = min_u64(function.high, functions->items.items[after].low);
+	if (functions->items.count == FUNCTIONS_MAX || function.high <= wanted->address ||
+	    vec_insert(&functions->items, after, function))
+		free(name);
+}
+
+static void add_named(struct functions *functions, const struct elf_file *symbols,
+		      const struct elf_wanted *wanted)
+{
+	char *name = elf_symbols_name(symbols, wanted);
+	char *demangled = name ? demangle_symbol(name) : NULL;
+
 	free(name);
-	if (!function.name ||
-	    vec_insert(&functions->items,
-		       vec_lower_bound(&functions->items, item->start, function.start), function))
-		free(function.name);
+	if (demangled)
+		add_function(functions, wanted, wanted->start, demangled);
 }
 
 void functions_read(struct functions *functions, const struct elf_file *symbols,
@@ -46,6 +61,14 @@ void functions_read(struct functions *functions, const struct elf_file *symbols,
 	if (elf_symbols_locate(symbols, wanted, count, complete))
 		return;
 	for (size_t i = 0; i < count; i++)
-		if (wanted[i].start)
-			add_function(functions, symbols, &wanted[i]);
+		if (wanted[i].start && !functions_find(functions, wanted[i].address))
+			add_named(functions, symbols, &wanted[i]);
+}
+
+void functions_keep_nameless(struct functions *functions, const struct elf_wanted *wanted,
+			     size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!functions_find(functions, wanted[i].address))
+			add_function(functions, &wanted[i], 0, NULL);
 }

@@ -6,15 +6,17 @@
 #include "base/vec.h"
 #include "elf/symbols.h"
 
+/* Addresses that are all in one function, or all in none. */
 struct function {
-	uint64_t start;
-	uint64_t size;
-	char *name; /* demangled */
+	uint64_t low;
+	uint64_t high;	/* the first address after them */
+	uint64_t start; /* of the function: low, unless another one begins in it */
+	char *name;	/* demangled; NULL: no function with a name has them, and start is 0 */
 };
 
 /* All zero: empty. */
 struct functions {
-	VEC(struct function) items; /* by start */
+	VEC(struct function) items; /* by low; they do not overlap */
 };
 
 void functions_clear(struct functions *functions);
@@ -28,5 +30,12 @@ const struct function *functions_find(const struct functions *functions, uint64_
  */
 void functions_read(struct functions *functions, const struct elf_file *symbols,
 		    struct elf_wanted *wanted, size_t count, bool *complete);
+
+/*
+ * Remembers of those for which functions_read() found nothing that they have no name, together with
+ * the addresses around them for which the same holds.
+ */
+void functions_keep_nameless(struct functions *functions, const struct elf_wanted *wanted,
+			     size_t count);
 
 #endif

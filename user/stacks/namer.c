@@ -147,6 +147,7 @@ static int find_function(struct code_namer *namer, const struct fbt_code *code,
 	const char *path = decode_string(&code->header, 1);
 	const char *build_id = decode_string(&code->header, 2);
 	struct elf_wanted wanted = {.address = code->address};
+	const struct function *found;
 	struct module *module = NULL;
 	bool complete;
 	int err = *build_id ? find_module(namer, build_id, path, &module) : 0;
@@ -154,9 +155,13 @@ static int find_function(struct code_namer *namer, const struct fbt_code *code,
 	*function = NULL;
 	if (!module || !module->elf)
 		return err;
-	if (!functions_find(&module->functions, code->address))
+	found = functions_find(&module->functions, code->address);
+	if (!found) {
 		functions_read(&module->functions, module->elf, &wanted, 1, &complete);
-	*function = functions_find(&module->functions, code->address);
+		functions_keep_nameless(&module->functions, &wanted, 1);
+		found = functions_find(&module->functions, code->address);
+	}
+	*function = found && found->name ? found : NULL;
 	return 0;
 }
 

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Which functions of a file are remembered, so that its symbols are not gone through again. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "elf_fixture.h"
+#include "elf/symbols.h"
+#include "stacks/files.h"
+#include "stacks/functions.h"
+
+/* first has 16 bytes, 48 without a function follow, second has 32, and inner 8 of these. */
+#define CODE                                                                                       \
+	"__asm__(\".text\\n.globl first\\n.type first, %%function\\nfirst: .skip 16\\n\"\n"        \
+	"\".size first, %d\\n.skip 48\\n.globl second\\n.type second, %%function\\n\"\n"           \
+	"\"second: .skip 32\\n.size second, 32\\n.globl inner\\n.type inner, %%function\\n\"\n"    \
+	"\".set inner, second + 8\\n.size inner, 8\\n.skip 64\\n\");\n"
+#define GAP 48
+
+static uint64_t first, second;
+
+static bool compile(struct elf_fixture *fixture, const char *name, int first_bytes)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text), CODE, first_bytes);
+	elf_fixture_write(fixture, "a.c", text);
+	return elf_fixture_run(fixture, "gcc -shared -nostdlib -Wl,--build-id=none a.c -o %s",
+			       name);
+}
+
+static int build(void **state)
+{
+	struct elf_symbols symbols;
+	struct elf_file *elf = NULL;
+	int fd;
+
+	if (elf_fixture_set_up(state))
+		return -1;
+	/* In wide, first reaches up to second. */
+	if (!compile(*state, "lib", 16) || !compile(*state, "wide", 16 + GAP))
+		return 0;
+	fd = elf_fixture_open(*state, "lib");
+	assert_int_equal(elf_file__open(&elf, fd), 0);
+	assert_int_equal(elf_symbols_read(&symbols, elf), 0);
+	for (size_t i = 0; i < symbols.count; i++) {
+		if (!strcmp(symbols.items[i].name, "first"))
+			first = symbols.items[i].address;
+		if (!strcmp(symbols.items[i].name, "second"))
+			second = symbols.items[i].address;
+	}
+	elf_symbols_clear(&symbols);
+	elf_file__free(elf);
+	close(fd);
+	return 0;
+}
+
+struct opened {
+	int fd;
+	struct elf_file *elf;
+	struct functions functions;
+};
+
+static void open_lib(struct opened *opened, struct elf_fixture *fixture)
+{
+	*opened = (struct opened){.fd = elf_fixture_open(fixture, "lib")};
+	assert_int_equal(elf_file__open(&opened->elf, opened->fd), 0);
+}
+
+static void close_lib(struct opened *opened)
+{
+	functions_clear(&opened->functions);
+	elf_file__free(opened->elf);
+	close(opened->fd);
+}
+
+static void read_all(struct opened *opened, struct elf_wanted *wanted, size_t count)
+{
+	bool complete = false;
+
+	functions_read(&opened->functions, opened->elf, wanted, count, &complete);
+	functions_keep_nameless(&opened->functions, wanted, count);
+	assert_true(complete);
+}
+
+static void check_range(const struct functions *functions, uint64_t low, uint64_t high,
+			uint64_t start, const char *name)
+{
+	const struct function *function = functions_find(functions, low);
+
+	assert_non_null(function);
+	assert_ptr_equal(functions_find(functions, high - 1), function);
+	assert_ptr_not_equal(functions_find(functions, high), function);
+	assert_int_equal(function->low, low);
+	assert_int_equal(function->start, start);
+	if (name)
+		assert_string_equal(function->name, name);
+	else
+		assert_null(function->name);
+}
+
+static void the_gap_between_two_functions_is_remembered(void **state)
+{
+	struct opened opened;
+
+	elf_fixture_need(*state, "gcc");
+	open_lib(&opened, *state);
+	read_all(&opened, &(struct elf_wanted){.address = first + 20}, 1);
+	check_range(&opened.functions, first + 16, second, 0, NULL);
+	assert_null(functions_find(&opened.functions, first + 15));
+	read_all(&opened, &(struct elf_wanted){.address = first + 3}, 1);
+	check_range(&opened.functions, first, first + 16, first, "first");
+	check_range(&opened.functions, first + 16, second, 0, NULL);
+	close_lib(&opened);
+}
+
+static void all_of_a_function_in_which_another_one_begins_is_remembered(void **state)
+{
+	struct elf_wanted wanted[] = {
+		{.address = second + 4}, {.address = second + 8}, {.address = second + 20}};
+	struct opened opened;
+
+	elf_fixture_need(*state, "gcc");
+	open_lib(&opened, *state);
+	read_all(&opened, wanted, 3);
+	assert_int_equal(opened.functions.items.count, 3);
+	check_range(&opened.functions, second, second + 8, second, "second");
+	check_range(&opened.functions, second + 8, second + 16, second + 8, "inner");
+	check_range(&opened.functions, second + 16, second + 32, second, "second");
+	close_lib(&opened);
+}
+
+static void a_file_without_symbols_is_gone_through_once(void **state)
+{
+	struct functions functions = {0};
+	struct elf_wanted wanted = {.address = 100, .low = 0, .high = UINT64_MAX};
+
+	(void)state;
+	functions_keep_nameless(&functions, &wanted, 1);
+	assert_non_null(functions_find(&functions, 7));
+	assert_null(functions_find(&functions, 7)->name);
+	functions_clear(&functions);
+}
+
+static uint32_t add_lib(struct code_files *files, struct elf_fixture *fixture)
+{
+	char path[128];
+	struct mapping mapping = {.path = path};
+	struct stat status;
+
+	snprintf(path, sizeof(path), "%s/lib", fixture->folder);
+	assert_int_equal(stat(path, &status), 0);
+	mapping.inode = status.st_ino;
+	return code_files__add(files, (uint32_t)getpid(), &mapping);
+}
+
+static const char *name_of(struct code_files *files, uint32_t number, uint64_t address)
+{
+	struct code_name name = {.address = address};
+
+	code_files__name(files, number, &name, 1);
+	return name.name;
+}
+
+/* The symbols change in place, which only who reads them again can see. */
+static void code_without_a_name_is_looked_for_once(void **state)
+{
+	struct code_files *files = code_files__new(&(struct symbol_files){NULL, 0});
+	struct code_files *later = code_files__new(&(struct symbol_files){NULL, 0});
+	uint32_t number;
+
+	elf_fixture_need(*state, "gcc");
+	number = add_lib(files, *state);
+	assert_null(name_of(files, number, first + 20));
+	assert_true(elf_fixture_run(*state, "cat wide > lib"));
+	assert_string_equal(name_of(later, add_lib(later, *state), first + 40), "first");
+	assert_null(name_of(files, number, first + 40));
+	code_files__free(files);
+	code_files__free(later);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_gap_between_two_functions_is_remembered),
+		cmocka_unit_test(all_of_a_function_in_which_another_one_begins_is_remembered),
+		cmocka_unit_test(a_file_without_symbols_is_gone_through_once),
+		cmocka_unit_test(code_without_a_name_is_looked_for_once),
+	};
+
+	return cmocka_run_group_tests(tests, build, elf_fixture_tear_down);
+}
