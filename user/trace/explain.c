@@ -251,11 +251,10 @@ static void add_faults(struct explain *explain, const struct fbt_step *step)
 void explain__take_step(struct explain *explain, const struct fbt_step *step)
 {
 	add_faults(explain, step);
-	if (explain->live->options->explain == EXPLAIN_ALWAYS && step->kind && !explain->load_err)
-		want_faults(explain, step->tid);
-
-	if (explain->live->options->explain == EXPLAIN_ALWAYS && step->kind && !explain->load_err)
-		want_samples(explain, step->tid);
+	if (explain->live->options->explain != EXPLAIN_ALWAYS || !step->kind || explain->load_err)
+		return;
+	want_faults(explain, step->tid);
+	want_samples(explain, step->tid);
 }
 
 void explain__note(struct explain *explain, const struct step *step,
