@@ -13,6 +13,7 @@
  * socket   the same by TCP, within the machine
  * timer    the step waits as long for a timerfd
  * compute  the step computes for 80 ms in slow_part(), which others do not call
+ * turns    the same, and each 80 steps have a thread of their own
  * quota    nobody does: the cgroup of the engine is at its limit
  *
  * All but "quota" have real-time priorities, so that nobody else comes between. Every EVERY-th step
@@ -48,6 +49,7 @@
 #define LATE_US	    30000
 #define COMPUTED_NS (80 * MS)
 #define FIRST_SLOW  70
+#define TURN_STEPS  80
 
 /* Shared with the process that takes the CPU. */
 struct shared {
@@ -292,7 +294,7 @@ void explained_step(struct engine *engine, int is_slow)
 {
 	const uint64_t one = 1;
 
-	if (!strcmp(engine->mode, "compute")) {
+	if (!strcmp(engine->mode, "compute") || !strcmp(engine->mode, "turns")) {
 		usual_part();
 		if (is_slow)
 			slow_part();
@@ -312,15 +314,59 @@ void explained_step(struct engine *engine, int is_slow)
 	STAY();
 }
 
-static void write_truth(const char *path, const struct engine *engine, const struct slow *slow,
-			size_t count)
+/* Steps on one thread. */
+struct turn {
+	struct engine *engine;
+	uint64_t first;
+	uint64_t last;
+	uint64_t every;
+};
+
+static struct slow slow[SLOW_MAX];
+static size_t slow_count;
+
+static void *run_steps(void *ctx)
+{
+	const struct turn *turn = ctx;
+	struct engine *engine = turn->engine;
+	size_t most = strcmp(engine->mode, "hog6") ? SLOW_MAX : 6;
+
+	for (uint64_t step = turn->first; step <= turn->last; step++) {
+		int is_slow = step >= FIRST_SLOW && step % turn->every == 0 && slow_count < most;
+		uint64_t taken_ns = engine->shared->taken_ns, delay_ns = run_delay_ns();
+
+		explained_step(engine, is_slow);
+		if (is_slow)
+			slow[slow_count++] =
+				(struct slow){step, engine->shared->taken_ns - taken_ns,
+					      run_delay_ns() - delay_ns};
+		/* Others have to have a CPU too. */
+		if (strcmp(engine->mode, "quota") != 0)
+			usleep(REST_US);
+	}
+	return NULL;
+}
+
+static void run_turns(struct engine *engine, uint64_t steps, uint64_t every)
+{
+	for (uint64_t first = 1; first <= steps; first += TURN_STEPS) {
+		uint64_t last = first + TURN_STEPS - 1;
+		struct turn turn = {engine, first, last < steps ? last : steps, every};
+		pthread_t thread;
+
+		must(!pthread_create(&thread, NULL, run_steps, &turn), "pthread_create");
+		pthread_join(thread, NULL);
+	}
+}
+
+static void write_truth(const char *path, const struct engine *engine)
 {
 	FILE *file = fopen(path, "we");
 
 	must(file != NULL, "truth");
 	fprintf(file, "{\"pid\": %d, \"taker_pid\": %d, \"taker_tid\": %d, \"slow\": [", getpid(),
 		engine->pid, engine->shared->tid);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < slow_count; i++)
 		fprintf(file, "%s{\"step\": %llu, \"taken_ns\": %llu, \"waited_ns\": %llu}",
 			i ? ", " : "", (unsigned long long)slow[i].step,
 			(unsigned long long)slow[i].taken_ns,
@@ -332,13 +378,9 @@ static void write_truth(const char *path, const struct engine *engine, const str
 int main(int argc, char **argv)
 {
 	struct engine engine = {.mode = argc == 5 ? argv[2] : ""};
-	static struct slow slow[SLOW_MAX];
 	uint64_t steps, every;
-	size_t count = 0, most = SLOW_MAX;
 
 	must(argc == 5, "usage");
-	if (!strcmp(engine.mode, "hog6"))
-		most = 6;
 	steps = strtoull(argv[3], NULL, 10);
 	every = strtoull(argv[4], NULL, 10);
 	must(steps && steps <= STEPS_MAX && every, "usage");
@@ -350,18 +392,10 @@ int main(int argc, char **argv)
 	begin_taker(&engine);
 	pin(engine.cpu, strcmp(engine.mode, "quota") ? 1 : 0);
 	wait_for_go();
-	for (uint64_t step = 1; step <= steps; step++) {
-		int is_slow = step >= FIRST_SLOW && step % every == 0 && count < most;
-		uint64_t taken_ns = engine.shared->taken_ns, delay_ns = run_delay_ns();
-
-		explained_step(&engine, is_slow);
-		if (is_slow)
-			slow[count++] = (struct slow){step, engine.shared->taken_ns - taken_ns,
-						      run_delay_ns() - delay_ns};
-		/* Others have to have a CPU too. */
-		if (strcmp(engine.mode, "quota") != 0)
-			usleep(REST_US);
-	}
-	write_truth(argv[1], &engine, slow, count);
+	if (!strcmp(engine.mode, "turns"))
+		run_turns(&engine, steps, every);
+	else
+		run_steps(&(struct turn){&engine, 1, steps, every});
+	write_truth(argv[1], &engine);
 	return 0;
 }

@@ -157,6 +157,11 @@ elif mode == "compute":
     fact("such are told by all of their time", all(72000 < us < 88000 for us in whole.values()), usual)
     samples = explain.get("samples", {})
     fact("it is armed at the end", samples.get("state") == "armed", explain)
+elif mode == "turns":
+    told = [e["shape"]["step"] for e in events if e["event"] == "escalation_prof" and "grown_function" in e["shape"]]
+    # A thread is sampled after its first slow step, and has at least two of them.
+    turns = {(step - 1) // 80 for step in told}
+    fact("steps of later threads are explained too", len(turns) >= 7 and max(turns) >= 8, told)
 elif mode == "idle":
     fact("the last of them are explained", len(known) >= 1, (known, slow))
     fact("it is off at the end", switches.get("state") == "off", switches)

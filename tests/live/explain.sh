@@ -77,6 +77,10 @@ STEPS=700 explained compute --budget-us 10000 --folded "$TMP/compute.folded"
 judged compute
 has 'an alert names the function and its caller' "$OUT.err" '; grew: slow_part <- explained_step \+[78][0-9.]* ms'
 
+# More threads in turn than are sampled at once.
+STEPS=800 explained turns --budget-us 10000
+judged turns
+
 # The cgroup is at its limit of CPU time: there is no hog.
 for group in /sys/fs/cgroup/cpu /sys/fs/cgroup; do
 	[ ! -e "$group/cpu.cfs_quota_us" ] && [ ! -e "$group/cpu.max" ] && continue

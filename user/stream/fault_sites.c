@@ -89,14 +89,31 @@ int fault_events_add(struct fault_events *events, int map, const int programs[2]
 	return 0;
 }
 
+static void close_events(struct fault_events *events, int map, uint32_t at)
+{
+	close(events->fds[at][0]);
+	close(events->fds[at][1]);
+	bpf_map_delete_elem(map, &events->tids[at]);
+}
+
+void fault_events_remove(struct fault_events *events, int map, uint32_t tid)
+{
+	uint32_t at = 0;
+
+	while (at < events->count && events->tids[at] != tid)
+		at++;
+	if (at == events->count)
+		return;
+	close_events(events, map, at);
+	events->count--;
+	events->tids[at] = events->tids[events->count];
+	memcpy(events->fds[at], events->fds[events->count], sizeof(events->fds[at]));
+}
+
 void fault_events_clear(struct fault_events *events, int map)
 {
-	while (events->count) {
-		events->count--;
-		close(events->fds[events->count][0]);
-		close(events->fds[events->count][1]);
-		bpf_map_delete_elem(map, &events->tids[events->count]);
-	}
+	while (events->count)
+		close_events(events, map, --events->count);
 }
 
 struct fault_sites *fault_sites__new(int map, const struct record_output *output)

@@ -21,6 +21,8 @@ struct fault_events {
  * another -errno.
  */
 int fault_events_add(struct fault_events *events, int map, const int programs[2], uint32_t tid);
+/* Nothing if it is not counted. */
+void fault_events_remove(struct fault_events *events, int map, uint32_t tid);
 void fault_events_clear(struct fault_events *events, int map);
 
 struct fault_sites;

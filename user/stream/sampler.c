@@ -46,6 +46,20 @@ int sampler_add(struct sampler *sampler, int program, uint32_t tid)
 	return 0;
 }
 
+void sampler_remove(struct sampler *sampler, uint32_t tid)
+{
+	uint32_t at = 0;
+
+	while (at < sampler->count && sampler->tids[at] != tid)
+		at++;
+	if (at == sampler->count)
+		return;
+	close(sampler->fds[at]);
+	sampler->count--;
+	sampler->tids[at] = sampler->tids[sampler->count];
+	sampler->fds[at] = sampler->fds[sampler->count];
+}
+
 void sampler_clear(struct sampler *sampler)
 {
 	while (sampler->count)

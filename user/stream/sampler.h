@@ -12,13 +12,14 @@
 #define SAMPLER_HZ 199
 
 struct sampler {
-	uint32_t tids[SAMPLER_THREADS]; /* 0: none */
+	uint32_t tids[SAMPLER_THREADS];
 	int fds[SAMPLER_THREADS];
 	uint32_t count; /* of threads */
 };
 
 /* program is a descriptor. 0, also if it is sampled already; -ENOSPC; -ESRCH; or another -errno. */
 int sampler_add(struct sampler *sampler, int program, uint32_t tid);
+void sampler_remove(struct sampler *sampler, uint32_t tid); /* nothing if it is not sampled */
 void sampler_clear(struct sampler *sampler);
 
 #endif

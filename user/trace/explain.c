@@ -12,10 +12,12 @@
 #include "base/log.h"
 #include "judge/explained.h"
 #include "kernel/explain_programs.h"
+#include "kernel/shared.h"
 #include "stream/fault_sites.h"
 #include "stream/sampler.h"
 #include "proc/machine_load.h"
 #include "trace/demand.h"
+#include "trace/wanted.h"
 
 /* If it could not be measured: more than on any machine that was. */
 #define EVENT_PS_DEFAULT 500000
@@ -40,19 +42,18 @@ static const char *const subjects[FBT_EXPLAIN_COUNT] = {
 	[FBT_EXPLAIN_FAULTS] = "which functions have page faults",
 };
 
+_Static_assert(WANTED_MAX == SAMPLER_THREADS, "a thread that is wanted can be sampled");
+_Static_assert(WANTED_MAX == FBT_FAULT_THREADS, "and its page faults can be counted");
+
 struct explain {
 	const struct live *live;
 	struct explain_programs *programs;
 	int load_err;
 	struct demand demands[FBT_EXPLAIN_COUNT];
 	struct demand_limits limits[FBT_EXPLAIN_COUNT];
-	/* Threads whose steps computed for too long; at most so many are sampled. */
-	uint32_t tids[SAMPLER_THREADS];
-	uint32_t tid_count;
+	struct wanted sampled; /* threads whose steps computed for too long */
 	struct sampler sampler;
-	/* The same of threads whose steps had too many page faults. */
-	uint32_t fault_tids[FBT_FAULT_THREADS];
-	uint32_t fault_tid_count;
+	struct wanted counted; /* threads whose steps had too many page faults */
 	struct fault_events fault_events;
 	uint64_t faults; /* of their steps */
 	double samples;	 /* that there would be, if these threads always had a CPU */
@@ -148,11 +149,11 @@ static int sample_threads(struct explain *explain)
 {
 	int program = explain_programs__sample(explain->programs), err = 0;
 
-	for (uint32_t i = 0; i < explain->tid_count && !err; i++) {
-		err = sampler_add(&explain->sampler, program, explain->tids[i]);
+	for (uint32_t i = 0; i < explain->sampled.count && !err; i++) {
+		err = sampler_add(&explain->sampler, program, explain->sampled.threads[i].tid);
 		err = err == -ESRCH ? 0 : err;
 	}
-	return err == -ENOSPC ? 0 : err;
+	return err;
 }
 
 static int count_faults(struct explain *explain)
@@ -160,12 +161,12 @@ static int count_faults(struct explain *explain)
 	int programs[2], err = 0;
 
 	explain_programs__faults(explain->programs, programs);
-	for (uint32_t i = 0; i < explain->fault_tid_count && !err; i++) {
+	for (uint32_t i = 0; i < explain->counted.count && !err; i++) {
 		err = fault_events_add(&explain->fault_events, fault_map(explain), programs,
-				       explain->fault_tids[i]);
+				       explain->counted.threads[i].tid);
 		err = err == -ESRCH ? 0 : err;
 	}
-	return err == -ENOSPC ? 0 : err;
+	return err;
 }
 
 static void detach(struct explain *explain, enum fbt_explain kind)
@@ -215,37 +216,50 @@ void explain__begin(struct explain *explain)
 		demand_arm(&explain->demands[FBT_EXPLAIN_FAULTS], explain->turn_ns, 0);
 }
 
-/* The latest threads that were slow take the places of the earliest ones while nothing is armed. */
-static void want_samples(struct explain *explain, uint32_t tid)
+static void want_samples(struct explain *explain, uint32_t tid, uint64_t now_ns)
 {
-	for (uint32_t i = 0; i < explain->tid_count; i++)
-		if (explain->tids[i] == tid)
-			return;
-	if (explain->tid_count == SAMPLER_THREADS)
+	uint32_t dropped;
+
+	if (!wanted_add(&explain->sampled, tid, now_ns, &dropped))
 		return;
-	explain->tids[explain->tid_count++] = tid;
+	sampler_remove(&explain->sampler, dropped);
 	if (explain->demands[FBT_EXPLAIN_SAMPLES].state == FBT_EXPLAIN_ARMED)
 		(void)sample_threads(explain);
 }
 
-static void want_faults(struct explain *explain, uint32_t tid)
+static void want_faults(struct explain *explain, uint32_t tid, uint64_t now_ns)
 {
-	for (uint32_t i = 0; i < explain->fault_tid_count; i++)
-		if (explain->fault_tids[i] == tid)
-			return;
-	if (explain->fault_tid_count == FBT_FAULT_THREADS)
+	uint32_t dropped;
+
+	if (!wanted_add(&explain->counted, tid, now_ns, &dropped))
 		return;
-	explain->fault_tids[explain->fault_tid_count++] = tid;
+	fault_events_remove(&explain->fault_events, fault_map(explain), dropped);
 	if (explain->demands[FBT_EXPLAIN_FAULTS].state == FBT_EXPLAIN_ARMED)
 		(void)count_faults(explain);
+}
+
+static bool lives(void *ctx, uint32_t tid)
+{
+	return shared_slot_of(ctx, tid) != NULL;
+}
+
+/* Their places are free for others, and their IDs may be given to new threads. */
+static void drop_ended(struct explain *explain)
+{
+	struct shared *shared = loader__shared(explain->live->loader);
+	uint32_t tid;
+
+	while ((tid = wanted_drop_ended(&explain->sampled, lives, shared)))
+		sampler_remove(&explain->sampler, tid);
+	while ((tid = wanted_drop_ended(&explain->counted, lives, shared)))
+		fault_events_remove(&explain->fault_events, fault_map(explain), tid);
 }
 
 /* Faults between steps are not counted; they cost half as much. */
 static void add_faults(struct explain *explain, const struct fbt_step *step)
 {
-	for (uint32_t i = 0; i < explain->fault_tid_count; i++)
-		if (explain->fault_tids[i] == step->tid)
-			explain->faults += (uint64_t)step->minor_faults + step->major_faults;
+	if (wanted_has(&explain->counted, step->tid))
+		explain->faults += (uint64_t)step->minor_faults + step->major_faults;
 }
 
 void explain__take_step(struct explain *explain, const struct fbt_step *step)
@@ -253,13 +267,17 @@ void explain__take_step(struct explain *explain, const struct fbt_step *step)
 	add_faults(explain, step);
 	if (explain->live->options->explain != EXPLAIN_ALWAYS || !step->kind || explain->load_err)
 		return;
-	want_faults(explain, step->tid);
-	want_samples(explain, step->tid);
+	/* Only a step that was slow takes the place of another thread. */
+	if (explain->counted.count < WANTED_MAX)
+		want_faults(explain, step->tid, step->end_ns);
+	if (explain->sampled.count < WANTED_MAX)
+		want_samples(explain, step->tid, step->end_ns);
 }
 
 void explain__note(struct explain *explain, const struct step *step,
 		   const struct escalation *escalation)
 {
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 	enum fbt_explain kind;
 	bool is_explained;
 
@@ -270,10 +288,10 @@ void explain__note(struct explain *explain, const struct step *step,
 	    !cause_explained_by(&escalation->cause, &kind, &is_explained))
 		return;
 	if (kind == FBT_EXPLAIN_SAMPLES)
-		want_samples(explain, step->record.tid);
+		want_samples(explain, step->record.tid, now_ns);
 	if (kind == FBT_EXPLAIN_FAULTS)
-		want_faults(explain, step->record.tid);
-	demand_want(&explain->demands[kind], is_explained, clock_ns(CLOCK_MONOTONIC));
+		want_faults(explain, step->record.tid, now_ns);
+	demand_want(&explain->demands[kind], is_explained, now_ns);
 }
 
 /* With the first digits that are not 0: most prices are below 0.1 %. */
@@ -322,9 +340,9 @@ static void act_on(struct explain *explain, enum fbt_explain kind, enum demand_a
 		detach(explain, kind);
 	/* Later ones may be others, and fewer, which costs less. */
 	if (act != DEMAND_NOTHING && act != DEMAND_ARM && kind == FBT_EXPLAIN_SAMPLES)
-		explain->tid_count = 0;
+		explain->sampled.count = 0;
 	if (act != DEMAND_NOTHING && act != DEMAND_ARM && kind == FBT_EXPLAIN_FAULTS)
-		explain->fault_tid_count = 0;
+		explain->counted.count = 0;
 	tell(explain, kind, act);
 }
 
@@ -334,7 +352,7 @@ static void turn_samples(struct explain *explain, uint64_t now_ns)
 	struct demand *demand = &explain->demands[FBT_EXPLAIN_SAMPLES];
 
 	explain->samples += (double)sub_saturating(now_ns, explain->turn_ns) / NS_PER_S *
-			    SAMPLER_HZ * explain->tid_count;
+			    SAMPLER_HZ * explain->sampled.count;
 	explain->turn_ns = now_ns;
 	act_on(explain, FBT_EXPLAIN_SAMPLES,
 	       demand_turn(demand, &explain->limits[FBT_EXPLAIN_SAMPLES], now_ns,
@@ -346,6 +364,7 @@ void explain__turn(struct explain *explain, uint64_t now_ns)
 	uint64_t count = 0;
 	bool known = false;
 
+	drop_ended(explain);
 	for (size_t i = 0; i < MACHINE_WIDE; i++) {
 		enum fbt_explain kind = machine_wide[i];
 		struct demand *demand = &explain->demands[kind];
