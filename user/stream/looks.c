@@ -239,6 +239,11 @@ void looks__turn(struct looks *looks, uint64_t now_ns)
 	}
 }
 
+bool looks__must_wait(const struct looks *looks, uint64_t now_ns)
+{
+	return looks->list && looks->hang_ns && now_ns < looks->hang_ns + HANG_PAUSE_NS;
+}
+
 void looks__at_hang(struct looks *looks, const struct fbt_hang *hang)
 {
 	struct look_wait wait = {.tgid = hang->tgid,
@@ -249,7 +254,7 @@ void looks__at_hang(struct looks *looks, const struct fbt_hang *hang)
 
 	if (!looks->list)
 		return;
-	if (looks->hang_ns && hang->time_ns < looks->hang_ns + HANG_PAUSE_NS) {
+	if (looks__must_wait(looks, hang->time_ns)) {
 		looks->sent.skipped++;
 		return;
 	}

@@ -32,7 +32,11 @@ void looks__free(struct looks *looks);
 /* To be called every few ms: looks at the calls that have become due. */
 void looks__turn(struct looks *looks, uint64_t now_ns);
 
-/* Looks at a step that hangs, before its FBT_EVENT_HANG is sent. */
+/* Whether the pause after the last look at a hang is not over. */
+bool looks__must_wait(const struct looks *looks, uint64_t now_ns);
+
+/* Looks at a step that hangs, before its FBT_EVENT_HANG is sent; in the pause it is counted only.
+ */
 void looks__at_hang(struct looks *looks, const struct fbt_hang *hang);
 
 /* Sends how many looks there were, if there were any. */

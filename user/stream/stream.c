@@ -11,6 +11,7 @@
 #include "base/id_map.h"
 #include "base/log.h"
 #include "stream/call_ring.h"
+#include "stream/hangs.h"
 #include "stream/peers.h"
 #include "stream/looks.h"
 #include "stream/slow_calls.h"
@@ -28,9 +29,6 @@
 /* Capacity kept for the next drain (728 KiB), which seldom has more than some hundred steps. */
 #define SPARE_STEPS 1024
 
-/* Between looks for hangs. */
-#define HANG_LOOK_NS (100 * NS_PER_MS)
-
 struct stream {
 	struct loader *loader;
 	struct shared *shared;
@@ -43,6 +41,7 @@ struct stream {
 	struct faults *faults;
 	struct slow_calls *slow;
 	struct looks *looks;
+	struct hangs *hangs;
 	struct taken_sums *taken;
 	const struct record_output *output;
 	struct stream_options options;
@@ -50,8 +49,6 @@ struct stream {
 	struct tid_map *named;		 /* threads whose name was sent; values have no meaning */
 	VEC(struct fbt_ring_step) steps; /* held back until their calls are sent */
 	struct fbt_lost lost;
-	uint64_t *hangs; /* of each slot: when the step began that was sent as a hang */
-	uint64_t hangs_seen_ns;
 	uint64_t steps_sent;
 	uint64_t late_polls;	/* of futures that began before the window */
 	uint64_t steps_dropped; /* for lack of memory */
@@ -91,6 +88,41 @@ static struct looks *new_looks(struct stream *stream)
 			  slow_calls__stacks(stream->slow), stream->output, &options);
 }
 
+static bool hang_must_wait(void *ctx, uint64_t now_ns)
+{
+	const struct stream *stream = ctx;
+
+	return looks__must_wait(stream->looks, now_ns);
+}
+
+static void make_open_call(void *ctx, const struct fbt_slot *slot, uint64_t now_ns,
+			   struct fbt_call *call);
+
+static void tell_hang(void *ctx, const struct fbt_hang *hang)
+{
+	struct stream *stream = ctx;
+	struct fbt_hang told = *hang;
+
+	name_thread(stream, hang->tgid, hang->tid);
+	if (hang->state == 'T')
+		stop_senders__tell(stream->senders, hang->tgid, hang->time_ns);
+	looks__at_hang(stream->looks, hang);
+	record_send(stream->output, &told, sizeof(told), FBT_EVENT_HANG);
+}
+
+static struct hangs *new_hangs(struct stream *stream)
+{
+	const struct hangs_options options = {
+		.hang_ns = stream->options.hang_ns,
+		.must_wait = hang_must_wait,
+		.make_call = make_open_call,
+		.tell = tell_hang,
+		.ctx = stream,
+	};
+
+	return hangs__new(stream->shared, &options);
+}
+
 struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 			   const struct record_output *output, const struct stream_options *options)
 {
@@ -111,7 +143,7 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 	stream->stops = stops__new(stream->shared, output, stream->senders);
 	stream->peers = peers__new(stream->shared, output, stream->senders, options->asks_sockets);
 	stream->faults = faults__new(loader);
-	stream->hangs = calloc(stream->shared->slot_count, sizeof(*stream->hangs));
+	stream->hangs = new_hangs(stream);
 	stream->slow = slow_calls__new(stream->shared, output, &options->symbols,
 				       loader__map(loader, "fault_sums"));
 	if (stream->slow)
@@ -139,7 +171,7 @@ void stream__free(struct stream *stream)
 	peers__free(stream->peers);
 	stop_senders__free(stream->senders);
 	faults__free(stream->faults);
-	free(stream->hangs);
+	hangs__free(stream->hangs);
 	looks__free(stream->looks);
 	slow_calls__free(stream->slow);
 	taken_sums__free(stream->taken);
@@ -399,9 +431,11 @@ static void know_open_call(const struct stream *stream, const struct fbt_slot *s
 		call->header.flags |= FBT_CALL_BLOCKED;
 }
 
-static void make_open_call(const struct stream *stream, const struct fbt_slot *slot,
-			   uint64_t now_ns, struct fbt_call *call)
+static void make_open_call(void *ctx, const struct fbt_slot *slot, uint64_t now_ns,
+			   struct fbt_call *call)
 {
+	const struct stream *stream = ctx;
+
 	*call = (struct fbt_call){
 		.header.flags = FBT_CALL_UNFINISHED,
 		.tgid = slot->tgid,
@@ -422,52 +456,6 @@ static void send_open_call(struct stream *stream, const struct fbt_slot *slot, u
 	record_send(stream->output, &call, sizeof(call), FBT_EVENT_CALL);
 }
 
-/* The thread writes its slot meanwhile: what is read counts only if the step is still the same. */
-static void look_for_hang(struct stream *stream, uint32_t index, uint64_t now_ns)
-{
-	const struct fbt_slot *slot = &stream->shared->slots[index];
-	uint64_t start_ns = __atomic_load_n(&slot->step_start_ns, __ATOMIC_ACQUIRE);
-	uint64_t call_ns = __atomic_load_n(&slot->start_ns, __ATOMIC_ACQUIRE);
-	struct fbt_hang hang = {.time_ns = now_ns, .step_start_ns = start_ns};
-	struct thread_status status;
-
-	if (!start_ns || stream->hangs[index] == start_ns || slot->state != FBT_SLOT_LIVE ||
-	    start_ns > now_ns || now_ns - start_ns < stream->options.hang_ns)
-		return;
-	hang.tgid = slot->tgid;
-	hang.tid = slot->tid;
-	hang.kind = slot->step_kind;
-	if (!thread_status_read(&status, (struct proc_ref){hang.tgid, hang.tid}))
-		hang.state = (uint8_t)status.state;
-	if (call_ns && call_ns < now_ns) {
-		make_open_call(stream, slot, now_ns, &hang.call);
-		hang.call.header.type = FBT_EVENT_CALL;
-		hang.call.header.size = sizeof(hang.call);
-	}
-	/* A thread that goes from one short call to the next is in none of them. */
-	if (__atomic_load_n(&slot->start_ns, __ATOMIC_ACQUIRE) != call_ns)
-		hang.call = (struct fbt_call){0};
-	if (__atomic_load_n(&slot->step_start_ns, __ATOMIC_ACQUIRE) != start_ns)
-		return;
-	stream->hangs[index] = start_ns;
-	name_thread(stream, hang.tgid, hang.tid);
-	if (hang.state == 'T')
-		stop_senders__tell(stream->senders, hang.tgid, now_ns);
-	looks__at_hang(stream->looks, &hang);
-	record_send(stream->output, &hang, sizeof(hang), FBT_EVENT_HANG);
-}
-
-static void look_for_hangs(struct stream *stream, uint64_t now_ns)
-{
-	uint32_t used = slots_used(stream->shared);
-
-	if (!stream->options.hang_ns || now_ns < stream->hangs_seen_ns + HANG_LOOK_NS)
-		return;
-	stream->hangs_seen_ns = now_ns;
-	for (uint32_t i = 1; i < used; i++)
-		look_for_hang(stream, i, now_ns);
-}
-
 void stream__drain(struct stream *stream)
 {
 	stops__look(stream->stops, clock_ns(CLOCK_MONOTONIC));
@@ -477,7 +465,7 @@ void stream__drain(struct stream *stream)
 		peers__look(stream->peers, clock_ns(CLOCK_MONOTONIC));
 	drain_until(stream, 0);
 	looks__turn(stream->looks, clock_ns(CLOCK_MONOTONIC));
-	look_for_hangs(stream, clock_ns(CLOCK_MONOTONIC));
+	hangs__turn(stream->hangs, clock_ns(CLOCK_MONOTONIC));
 	faults__turn(stream->faults, clock_ns(CLOCK_MONOTONIC));
 }
 
@@ -659,6 +647,7 @@ void stream__finish(struct stream *stream, uint64_t now_ns)
 {
 	drain_until(stream, UINT64_MAX);
 	send_steps(stream, stream->steps.count);
+	hangs__finish(stream->hangs, now_ns);
 	for (uint32_t i = 1; i < stream->shared->slot_count; i++) {
 		const struct fbt_slot *slot = &stream->shared->slots[i];
 
