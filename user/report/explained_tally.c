@@ -24,6 +24,29 @@ static struct fbt_taker *take_place(struct explained_tally *tally, uint64_t ns)
 	return least;
 }
 
+static void set_taker(struct explained_tally *tally, struct fbt_taker *place,
+		      const struct fbt_taker *taker)
+{
+	*place = *taker;
+	tally->mixed &= ~(1u << (place - tally->takers));
+}
+
+/* One that took little has no name of its cgroup. */
+static void add_cgroup(struct explained_tally *tally, struct fbt_taker *known,
+		       const struct fbt_taker *taker)
+{
+	uint32_t bit = 1u << (known - tally->takers);
+
+	if (!*taker->cgroup || tally->mixed & bit)
+		return;
+	if (!*known->cgroup) {
+		memcpy(known->cgroup, taker->cgroup, sizeof(known->cgroup));
+	} else if (strcmp(known->cgroup, taker->cgroup) != 0) {
+		known->cgroup[0] = '\0';
+		tally->mixed |= bit;
+	}
+}
+
 static void add_taker(struct explained_tally *tally, const struct fbt_taker *taker)
 {
 	struct fbt_taker *known = NULL;
@@ -36,7 +59,7 @@ static void add_taker(struct explained_tally *tally, const struct fbt_taker *tak
 	if (!known) {
 		known = take_place(tally, taker->ns);
 		if (known)
-			*known = *taker;
+			set_taker(tally, known, taker);
 		else
 			tally->others_ns = add_saturating(tally->others_ns, taker->ns);
 		return;
@@ -44,9 +67,7 @@ static void add_taker(struct explained_tally *tally, const struct fbt_taker *tak
 	known->ns = add_saturating(known->ns, taker->ns);
 	if (known->tgid != taker->tgid)
 		known->tgid = 0;
-	/* One that took little has no name of its cgroup. */
-	if (*taker->cgroup && strcmp(known->cgroup, taker->cgroup) != 0)
-		known->cgroup[0] = '\0';
+	add_cgroup(tally, known, taker);
 }
 
 static void add_waker(struct explained_tally *tally, const struct fbt_woken *woken)

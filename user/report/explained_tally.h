@@ -13,8 +13,6 @@
 /* Wakers that are counted, by name; further ones are not. */
 #define EXPLAINED_WAKERS 8
 
-/* tgid is 0 if several processes have that name; cgroup is "" if they are in several. */
-
 struct explained_tally {
 	uint64_t steps;	 /* whose cause it would explain more of … */
 	uint64_t missed; /* … but was not looked at */
@@ -24,7 +22,12 @@ struct explained_tally {
 	uint64_t idle_ns;
 	uint64_t others_ns;
 	uint32_t count;
-	struct fbt_taker takers[EXPLAINED_TAKERS]; /* other processes */
+	/*
+	 * Other processes. tgid is 0 if several have that name; cgroup is "" if they are in
+	 * several, whose bits are in mixed, and if it is not known.
+	 */
+	struct fbt_taker takers[EXPLAINED_TAKERS];
+	uint32_t mixed;
 	struct explained_function {
 		uint64_t steps; /* 0: none; in which it has grown */
 		uint64_t ns;	/* by how much, in all of them */
