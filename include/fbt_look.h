@@ -34,8 +34,8 @@ enum fbt_look_doing {
  * the thread that waits; of depth 1, 2 … the one that holds the lock for which the thread before it
  * waits. Sent before the step, or before the hang.
  *
- * If nobody was seen to hold a lock, groups of the other threads follow, FBT_LOOK_OTHERS at most:
- * of more groups the last one stands for all the rest, without a stack and with FBT_DOING_UNKNOWN.
+ * Groups of all other threads follow, those that hold locks too, FBT_LOOK_OTHERS at most: of more
+ * groups the last one stands for all the rest, without a stack and with FBT_DOING_UNKNOWN.
  */
 struct fbt_look_thread {
 	struct fbt_header header;

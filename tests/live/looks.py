@@ -83,7 +83,8 @@ def check(truth, events, by_tid):
                  re.fullmatch(r'thread \d+ "h-first" in clock_nanosleep for [0-9.]+ ms: '
                               r'hold_sleeping <- run_holder( <- .*)?', shape.get("others_seen", "")), shape)
             continue
-        fact("%s: the others do not matter" % wait["way"], "others_seen" not in shape, shape)
+        fact("%s: what all threads are in, the holder too" % wait["way"],
+             re.search(r'thread \d+ "h-first" [^;]*\b%s\b' % wait["function"], shape.get("others_seen", "")), shape)
         check_holder(wait, shape, by_tid)
         if wait["second"]:
             check_chain(wait, shape, by_tid)

@@ -49,7 +49,7 @@ def describe(look):
 def seen_in(n, kind):
     step = steps[n]
     return [look for look in looks if step['start_ns'] <= look['start_ns'] <= step['end_ns'] and
-            not look['flags'] & HANG and bool(look['flags'] & GIL) == (kind == 'gil')]
+            not look['flags'] & (HANG | GROUP) and bool(look['flags'] & GIL) == (kind == 'gil')]
 
 
 fact('each step is there', len(steps) > max(int(n) for n in truth['steps']), len(steps))

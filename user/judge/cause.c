@@ -353,6 +353,16 @@ static void set_holders_peer(const struct step *step, const struct window *windo
 		set_peer(window, peer, end_ns - last->start_ns, cause);
 }
 
+/* A step that waits for the GIL several times is looked at several times: the first one counts. */
+static void add_other(const struct fbt_look_thread *look, struct cause *cause)
+{
+	uint32_t count = cause->other_count;
+
+	if (look->depth == count && count < FBT_LOOK_OTHERS &&
+	    (!count || look->time_ns == cause->others[0].time_ns))
+		cause->others[cause->other_count++] = *look;
+}
+
 /* What was seen while the call was open. Its stack then stands in for one at its end. */
 static void set_looks(const struct step *step, const struct window *window,
 		      const struct fbt_call *call, struct cause *cause)
@@ -366,9 +376,7 @@ static void set_looks(const struct step *step, const struct window *window,
 		if (!is_of_it)
 			continue;
 		if (look->header.flags & FBT_LOOK_GROUP) {
-			if (look->depth == cause->other_count &&
-			    cause->other_count < FBT_LOOK_OTHERS)
-				cause->others[cause->other_count++] = *look;
+			add_other(look, cause);
 			continue;
 		}
 		/* A copy of the end of the call does not have the functions of scripts. */

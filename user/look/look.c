@@ -470,7 +470,7 @@ static void send_others(struct look *look, struct fbt_look_thread *groups, size_
 	}
 }
 
-/* What the other threads are in, where no lock tells which of them the step waits for. */
+/* What the other threads are in: a holder too, and what may matter to it. */
 static int look_at_others(struct look *look, const struct look_wait *wait)
 {
 	struct fbt_look_thread *threads;
@@ -574,7 +574,7 @@ static int look_once(struct look *look, const struct look_wait *wait)
 		send_chain(look, wait);
 	if (wait->is_hang)
 		result = look_at_all(look, wait, err != 0);
-	else if (!err && look->chain.count == 1 && !wait->is_gil)
+	else if (!err)
 		result = look_at_others(look, wait);
 	return err ? err : result;
 }

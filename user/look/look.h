@@ -60,9 +60,10 @@ void look__free(struct look *look);
 
 /*
  * Looks, and sends an FBT_EVENT_LOOK_THREAD of each thread of the chain: the one that waits, and up
- * to FBT_LOOK_HOLDERS that hold locks. At a hang also one of each group of threads, and then an
- * FBT_EVENT_LOOK. 0; -EAGAIN: nothing was sent, because it was over; or another -errno, and what is
- * known without the memory of the process was sent.
+ * to FBT_LOOK_HOLDERS that hold locks. Then one of each group of the other threads,
+ * FBT_LOOK_OTHERS at most; at a hang of each group of all threads, and an FBT_EVENT_LOOK. 0;
+ * -EAGAIN: nothing was sent, because it was over; or another -errno, and what is known without the
+ * memory of the process was sent.
  */
 int look__take(struct look *look, const struct look_wait *wait);
 

@@ -41,11 +41,10 @@ struct cause_tally {
 	uint64_t worst_extra_ns;
 	uint64_t worst_total_ns;
 	char worst_evidence[EVIDENCE_SIZE];
-	char worst_waker[FRAMES_SIZE];	/* what ended its wait; "": not known */
-	char worst_holder[FRAMES_SIZE]; /* what its lock was held in; "": not known */
-	/* What the other threads were in meanwhile; "": it was not looked at, or had a lock. */
-	char worst_others[LOOK_OTHERS_SIZE];
-	bool worst_has_waker; /* it is known for which thread or process it waited */
+	char worst_waker[FRAMES_SIZE];	     /* what ended its wait; "": not known */
+	char worst_holder[FRAMES_SIZE];	     /* what its lock was held in; "": not known */
+	char worst_others[LOOK_OTHERS_SIZE]; /* what all were in meanwhile; "": not known */
+	bool worst_is_known;		     /* it is known for which thread or process it waited */
 	struct explained_tally explained;
 	struct cause_stack {
 		uint64_t steps; /* 0: none */

@@ -480,7 +480,7 @@ static void write_cause(const struct report *report, int rank, enum cause_kind k
 	if (*evidence)
 		report_field(report, "     held in", "%s", evidence);
 	shorten_text(others, sizeof(others), cause->worst_others, LOOK_OTHERS_SIZE);
-	if (*others && !cause->worst_has_waker)
+	if (*others && !cause->worst_is_known)
 		report_field(report, "     meanwhile", "%s", others);
 	report_explained(report, &cause->explained);
 	report_field(report, "     advice", "%s", cause_advice(kind));

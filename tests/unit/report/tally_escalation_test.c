@@ -199,6 +199,27 @@ static void a_cause_that_cannot_be_is_left_out(void **state)
 	assert_int_equal(escalation_tally_sort(&fixture->tally, order), 0);
 }
 
+/* Where it is known for whom the step waited, the others do not matter. */
+static void a_holder_is_for_whom_the_step_waited(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct cause_tally *cause = &fixture->tally.causes[CAUSE_LOCK_CONTENTION];
+	struct escalation escalation = make_escalation();
+
+	escalation.cause.others[0] = (struct fbt_look_thread){
+		.threads = 3, .doing = FBT_DOING_UNKNOWN, .header.flags = FBT_LOOK_GROUP};
+	escalation.cause.other_count = 1;
+	add(fixture, &escalation);
+	assert_string_equal(cause->worst_others, "3 others");
+	assert_false(cause->worst_is_known);
+	escalation.cause.time_ns += MS;
+	escalation.cause.holders[0] = (struct fbt_look_thread){.owner = 8, .depth = 1};
+	escalation.cause.holder_count = 1;
+	add(fixture, &escalation);
+	assert_string_equal(cause->worst_others, "3 others");
+	assert_true(cause->worst_is_known);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -213,6 +234,7 @@ int main(void)
 		TEST(an_entry_says_which_step_it_was),
 		TEST(the_last_ones_are_kept_in_their_order),
 		TEST(a_cause_that_cannot_be_is_left_out),
+		TEST(a_holder_is_for_whom_the_step_waited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
