@@ -572,7 +572,8 @@ function causes() {
 				duration(cause.extra_ns), `#${cause.worst_step} ${duration(cause.worst_duration_ns)}`,
 				element("div", {}, cause.worst_evidence,
 					cause.stack ? element("div", {class: "dim"}, `in ${cause.stack}`) : null,
-					cause.worst_waker_stack ? element("div", {class: "dim"}, `ended in ${cause.worst_waker_stack}`) : null),
+					cause.worst_waker_stack ? element("div", {class: "dim"}, `ended in ${cause.worst_waker_stack}${
+						cause.worst_waker_after_ns ? `, ${duration(cause.worst_waker_after_ns)} after the wait began` : ""}`) : null),
 				cause.advice],
 		})), markNumber));
 }

@@ -243,9 +243,13 @@ static uint64_t waited_ns(const struct call_walk *walk, enum cause_kind part)
 	return walk->cause == part ? walk->ns : 0;
 }
 
-static void add_wait(struct cause *cause, const struct fbt_wake *wake, uint64_t ns,
-		     uint64_t *longest_ns)
+/* before_ns: of one for the GIL, what its row had waited before the call that was ended. */
+static void add_wait(struct cause *cause, const struct call_walk *walk, uint64_t ns,
+		     uint64_t before_ns, uint64_t *longest_ns)
 {
+	const struct fbt_wake *wake = walk->wake;
+	uint64_t ended_ns = sub_saturating(wake->wake_ns, wake->start_ns);
+
 	cause->waker.ns = add_saturating(cause->waker.ns, ns);
 	cause->waker.cpu_ns = add_saturating(cause->waker.cpu_ns, wake->cpu_ns);
 	cause->waker.delay_ns = add_saturating(cause->waker.delay_ns, wake->delay_ns);
@@ -258,6 +262,9 @@ static void add_wait(struct cause *cause, const struct fbt_wake *wake, uint64_t 
 	cause->waker.flags = wake->flags;
 	cause->waker.nr = wake->nr;
 	cause->waker.call_ns = wake->nr_ns;
+	cause->waker.start_ns = wake->start_ns;
+	cause->waker.after_ns =
+		add_saturating(before_ns, min_u64(ended_ns, walk->call->duration_ns));
 }
 
 /*
@@ -295,9 +302,11 @@ static void find_waker(const struct window *window, const struct step *step, boo
 	row = 0;
 	call_walk_begin(&walk, window, step, claims);
 	while (call_walk_next(&walk)) {
+		uint64_t before_ns = walk.is_gil ? row : 0;
+
 		ns = ended_ns(&walk, cause->kind, &row);
 		if (ns && walk.wake->waker_tid == cause->waker.tid)
-			add_wait(cause, walk.wake, ns, &longest_ns);
+			add_wait(cause, &walk, ns, before_ns, &longest_ns);
 	}
 }
 
@@ -777,6 +786,17 @@ uint64_t cause_extra_ns(const struct cause *cause)
 	if (cause->is_usual)
 		return min_u64(cause->over_ns, cause->time_ns);
 	return sub_saturating(cause->time_ns, cause->usual_ns);
+}
+
+uint64_t cause_ended_after_ns(const struct cause *cause)
+{
+	const struct fbt_stack *stack = &cause->waker_stack;
+
+	/* That stack is of the longest call, which another thread may have ended. */
+	return stack->count && stack->owner == cause->waker.tid &&
+			       stack->start_ns == cause->waker.start_ns
+		       ? cause->waker.after_ns
+		       : 0;
 }
 
 bool cause_has_stop(const struct cause *cause)

@@ -88,6 +88,10 @@ struct cause {
 		uint64_t off_ns;
 		uint64_t call_ns; /* in calls of the number nr */
 		uint32_t nr;
+		/* Of its longest wait: the step's call, and how long after the begin of the wait it
+		 * was ended; 0: not known, as nothing says that this thread ended a wait. */
+		uint64_t start_ns;
+		uint64_t after_ns;
 	} waker;
 	/*
 	 * SLEEP, LOCK_CONTENTION, PEER_PROCESS: waits of that part that spun (model/spins.h), wall
@@ -186,6 +190,11 @@ void cause_find_largest(const struct window *window, const struct step *step,
  * known what is usual.
  */
 uint64_t cause_extra_ns(const struct cause *cause);
+
+/*
+ * How long after the begin of the wait that was done in which waker_stack was copied; 0: not known.
+ */
+uint64_t cause_ended_after_ns(const struct cause *cause);
 
 /* Whether somebody stopped a thread, and that is part of the cause. */
 bool cause_has_stop(const struct cause *cause);

@@ -820,3 +820,9 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 	add_flaw(&line, cause);
 	end_line(&line);
 }
+
+void ended_after_add(struct line *line, uint64_t after_ns)
+{
+	if (after_ns)
+		line_add(line, ", %s after the wait began", FORMAT_TIME(after_ns));
+}

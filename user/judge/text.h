@@ -4,6 +4,7 @@
 #define FBT_JUDGE_TEXT_H
 
 #include <stdint.h>
+#include "base/format.h"
 #include "judge/cause.h"
 #include "judge/verdict.h"
 
@@ -16,5 +17,8 @@
  */
 void cause_describe(const struct cause *cause, const struct window *window, char *text,
 		    size_t size);
+
+/* After a waker's stack ", 300 ms after the wait began"; nothing if after_ns is 0. */
+void ended_after_add(struct line *line, uint64_t after_ns);
 
 #endif

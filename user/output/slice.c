@@ -566,6 +566,20 @@ static void add_unnamed(struct json_fields *to, const char *key, const struct wi
 		json_fields_string(to, key, text);
 }
 
+/* Who ended the longest wait, and when: not one that is only inferred to have been waited for. */
+static void add_waker(struct json_fields *to, const struct window *window,
+		      const struct cause *cause)
+{
+	const char *name = window__thread_name(window, cause->waker.tid);
+
+	if (!cause->waker.after_ns)
+		return;
+	json_fields_uint(to, "waker_tid", cause->waker.tid);
+	if (name && *name)
+		json_fields_string(to, "waker_name", name);
+	json_fields_uint(to, "waker_after_us", cause->waker.after_ns / NS_PER_US);
+}
+
 /* Who was seen to hold the lock; and in words who held that for which this thread waited. */
 static void add_holder(struct escalation_fields *fields, const struct window *window,
 		       const struct cause *cause)
@@ -641,6 +655,7 @@ void escalation_fields_fill(struct escalation_fields *fields, const struct windo
 		add_unnamed(to, "waker_stack_unnamed", window, &escalation->cause.waker_stack,
 			    fields->waker_unnamed);
 	}
+	add_waker(to, window, &escalation->cause);
 	peer_fields_add(to, &escalation->cause, window, fields->peer_call);
 	add_holder(fields, window, &escalation->cause);
 	add_others_seen(fields, window, &escalation->cause);

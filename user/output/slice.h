@@ -139,9 +139,9 @@ struct escalation_fields {
 /*
  * The members are the 8 span attributes of ferrum's schema, as strings; cause, cause_evidence,
  * fired, class_steps; cause_stack, waker_stack, with cause_stack_unnamed and waker_stack_unnamed
- * for functions without a name, holder_… and cv_percent if they are known; those of
- * output/explained.h; class_nearest if the step was
- * judged by another class than its own.
+ * for functions without a name, waker_tid, waker_name, waker_after_us, holder_… and cv_percent if
+ * they are known; those of output/explained.h; class_nearest if the step was judged by another
+ * class than its own.
  */
 void escalation_fields_fill(struct escalation_fields *fields, const struct window *window,
 			    const struct escalation *escalation);

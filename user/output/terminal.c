@@ -148,6 +148,7 @@ static void add_cause(struct line *line, const struct window *window, const stru
 	if (escalation->cause.waker_stack.count) {
 		frames_describe(&escalation->cause.waker_stack, window, frames, sizeof(frames));
 		line_add(line, "; ended in %s", frames);
+		ended_after_add(line, cause_ended_after_ns(&escalation->cause));
 	}
 	if (sum && begins_with(evidence, dominant, time)) {
 		add_worst(line, &worst, &said, ";");

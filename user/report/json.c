@@ -69,6 +69,8 @@ static void write_causes(struct json *json, const struct escalation_tally *tally
 		json_uint(json, "stack_steps", stack ? stack->steps : 0);
 		json_string(json, "worst_waker_stack",
 			    *cause->worst_waker ? cause->worst_waker : NULL);
+		if (cause->worst_after_ns)
+			json_uint(json, "worst_waker_after_ns", cause->worst_after_ns);
 		json_string(json, "worst_holder_stack",
 			    *cause->worst_holder ? cause->worst_holder : NULL);
 		json_string(json, "worst_others",

@@ -63,6 +63,7 @@ static void add_to_cause(struct cause_tally *to, const struct window *window,
 	to->worst_total_ns = step_total_ns(step);
 	cause_describe(cause, window, to->worst_evidence, sizeof(to->worst_evidence));
 	frames_describe(&cause->waker_stack, window, to->worst_waker, sizeof(to->worst_waker));
+	to->worst_after_ns = cause_ended_after_ns(cause);
 	if (cause->holder_count)
 		look_stack(&cause->holders[0], &holder);
 	frames_describe(&holder, window, to->worst_holder, sizeof(to->worst_holder));

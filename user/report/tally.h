@@ -42,6 +42,7 @@ struct cause_tally {
 	uint64_t worst_total_ns;
 	char worst_evidence[EVIDENCE_SIZE];
 	char worst_waker[FRAMES_SIZE];	     /* what ended its wait; "": not known */
+	uint64_t worst_after_ns;	     /* … and how long after its begin; 0: not known */
 	char worst_holder[FRAMES_SIZE];	     /* what its lock was held in; "": not known */
 	char worst_others[LOOK_OTHERS_SIZE]; /* what all were in meanwhile; "": not known */
 	bool worst_is_known;		     /* it is known for which thread or process it waited */

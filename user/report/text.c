@@ -457,6 +457,18 @@ static void write_stack(const struct report *report, const struct cause_tally *c
 		report_field(report, "     in", "%s", text);
 }
 
+static void write_end(const struct report *report, const struct cause_tally *cause)
+{
+	char text[4 * FRAMES_SIZE + 64];
+	struct line line = {text, sizeof(text), 0};
+
+	shorten_text(text, sizeof(text), cause->worst_waker, FRAMES_SIZE);
+	line.length = strlen(text);
+	ended_after_add(&line, cause->worst_after_ns);
+	if (*cause->worst_waker)
+		report_field(report, "     ended in", "%s", text);
+}
+
 static void write_cause(const struct report *report, int rank, enum cause_kind kind)
 {
 	const struct cause_tally *cause = &report->tally->escalations.causes[kind];
@@ -473,9 +485,7 @@ static void write_cause(const struct report *report, int rank, enum cause_kind k
 	shorten_text(evidence, sizeof(evidence), cause->worst_evidence, EVIDENCE_SIZE);
 	report_field(report, "     evidence", "%s", evidence);
 	write_stack(report, cause);
-	shorten_text(evidence, sizeof(evidence), cause->worst_waker, FRAMES_SIZE);
-	if (*evidence)
-		report_field(report, "     ended in", "%s", evidence);
+	write_end(report, cause);
 	shorten_text(evidence, sizeof(evidence), cause->worst_holder, FRAMES_SIZE);
 	if (*evidence)
 		report_field(report, "     held in", "%s", evidence);

@@ -526,13 +526,16 @@ static void describe(struct top_slow *slow, const struct window *window,
 		     const struct escalation *escalation)
 {
 	const struct cause *cause = &escalation->cause;
+	struct line ended = {slow->waker_stack, sizeof(slow->waker_stack), 0};
 
 	cause_describe(cause, window, slow->evidence, sizeof(slow->evidence));
 	if (cause->stack.count)
 		frames_describe(&cause->stack, window, slow->stack, sizeof(slow->stack));
-	if (cause->waker_stack.count)
-		frames_describe(&cause->waker_stack, window, slow->waker_stack,
-				sizeof(slow->waker_stack));
+	if (cause->waker_stack.count) {
+		frames_describe(&cause->waker_stack, window, ended.text, ended.size);
+		ended.length = strlen(ended.text);
+		ended_after_add(&ended, cause_ended_after_ns(cause));
+	}
 	snprintf(slow->reason, sizeof(slow->reason), "%s",
 		 escalation_reason_text(escalation->result.reason));
 }

@@ -126,7 +126,7 @@ struct top_slow {
 	char reason[FIRED_SIZE];
 	char evidence[TOP_TEXT];
 	char stack[TOP_STACK];	     /* "" if there is none */
-	char waker_stack[TOP_STACK]; /* of who ended the wait */
+	char waker_stack[TOP_STACK]; /* of who ended the wait, and when */
 };
 
 struct top_message {

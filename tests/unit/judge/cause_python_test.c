@@ -254,11 +254,25 @@ static void collections_take_no_more_than_is_left(void **state)
 	assert_int_equal(split(fixture).ns[CAUSE_COMPUTE], 0);
 }
 
+static void a_wait_for_the_gil_begins_with_its_first_call(void **state)
+{
+	struct fixture *fixture = *state;
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 100 * MS}}, times;
+	struct cause cause;
+
+	wait_for(fixture, 4, 8)->cpu_ns = 3 * MS;
+	times = split(fixture);
+	cause_find(fixture->window, &fixture->step, &times, &usual, &cause);
+	assert_int_equal(cause.waker.tid, 8);
+	assert_int_equal(cause.waker.after_ns, 23 * MS);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_wait_for_the_gil_is_none_for_a_lock),
+		TEST(a_wait_for_the_gil_begins_with_its_first_call),
 		TEST(the_holder_is_the_one_that_ended_the_last_of_its_waits),
 		TEST(a_holder_in_a_call_is_named_with_it),
 		TEST(a_holder_that_collected_is_named_for_that),

@@ -366,6 +366,50 @@ static void a_wake_covers_no_more_than_its_call(void **state)
 	assert_int_equal(split(fixture).ns[CAUSE_COMPUTE], 100 * MS);
 }
 
+static void find_cause(struct fixture *fixture, struct cause *cause)
+{
+	struct cause_times times = split(fixture);
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 40 * MS}};
+
+	cause_find(fixture->window, &fixture->step, &times, &usual, cause);
+}
+
+static void the_longest_wait_tells_when_it_was_ended(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+	struct cause cause;
+
+	wake->flags = FBT_WAKE_LOCK;
+	find_cause(fixture, &cause);
+	assert_int_equal(cause.waker.tid, 8);
+	assert_int_equal(cause.waker.after_ns, 59 * MS);
+	wake->wake_ns = wake->start_ns + 4 * S;
+	find_cause(fixture, &cause);
+	assert_int_equal(cause.waker.after_ns, 60 * MS);
+	fixture->step.wakes.count = 0;
+	find_cause(fixture, &cause);
+	assert_int_equal(cause.waker.after_ns, 0);
+}
+
+static void the_time_is_told_of_the_stack_of_that_wait_only(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+	struct cause cause;
+
+	wake->flags = FBT_WAKE_LOCK;
+	find_cause(fixture, &cause);
+	assert_int_equal(cause_ended_after_ns(&cause), 0);
+	cause.waker_stack = (struct fbt_stack){.start_ns = wake->start_ns, .owner = 8, .count = 1};
+	assert_int_equal(cause_ended_after_ns(&cause), 59 * MS);
+	cause.waker_stack.owner = 9;
+	assert_int_equal(cause_ended_after_ns(&cause), 0);
+	cause.waker_stack.owner = 8;
+	cause.waker_stack.start_ns++;
+	assert_int_equal(cause_ended_after_ns(&cause), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -384,6 +428,8 @@ int main(void)
 		TEST(an_answer_is_waited_for_as_a_wake_is),
 		TEST(other_calls_wait_for_nobody),
 		TEST(a_wake_covers_no_more_than_its_call),
+		TEST(the_longest_wait_tells_when_it_was_ended),
+		TEST(the_time_is_told_of_the_stack_of_that_wait_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,6 +124,21 @@ static void a_share_that_is_not_known_is_left_out(void **state)
 	assert_true(find(fixture, "cv_percent")->d == DBL_MAX);
 }
 
+static void who_ended_the_wait_is_named_with_the_time(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_thread_name thread = {.tgid = 7, .tid = 8, .comm = "evict"};
+
+	assert_int_equal(window__add_thread(fixture->window, &thread), 0);
+	fixture->escalation.cause.waker.tid = 8;
+	assert_null(find(fixture, "waker_tid"));
+	assert_null(find(fixture, "waker_name"));
+	fixture->escalation.cause.waker.after_ns = 299700999;
+	assert_int_equal(find(fixture, "waker_tid")->u, 8);
+	assert_int_equal(find(fixture, "waker_after_us")->u, 299700);
+	assert_field(fixture, "waker_name", "evict");
+}
+
 static void every_cause_has_words_without_underscores(void **state)
 {
 	char words[CAUSE_WORDS_SIZE];
@@ -147,6 +162,7 @@ int main(void)
 		TEST(there_is_room_for_all_reasons),
 		TEST(a_share_has_two_decimals),
 		TEST(a_share_that_is_not_known_is_left_out),
+		TEST(who_ended_the_wait_is_named_with_the_time),
 		TEST(every_cause_has_words_without_underscores),
 	};
 
