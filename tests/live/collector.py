@@ -34,6 +34,8 @@ STEP_KEYS = [
     "escalation.evidence", "escalation.fired", "step.number", "thread.id"]
 EVENT_KEYS = ["cause", "cause.us", "cause.call"]
 STACK_KEYS = {"cause.stack", "cause.stack_unnamed", "cause.waker_stack", "cause.waker_stack_unnamed"}
+# Whom the step waited for, as in the profile.
+OTHERS = ("cpu_taken_", "holder_", "peer_", "waker_", "woken_")
 CHILD_KEYS = ["syscall.calls", "syscall.duration_us", "syscall.aggregated"]
 
 # The messages of opentelemetry-proto 1.x that a request consists of, with the names of the JSON
@@ -153,6 +155,8 @@ def flatten(message, keys, where, problems):
             problems.append("%s: %s twice" % (where, item["key"]))
         attributes[item["key"]] = int(value) if kind == "intValue" else value
     more = STACK_KEYS if keys is EVENT_KEYS else {"escalation.repeated", "escalation.as_usual"} | PYTHON
+    if keys is STEP_KEYS:
+        more = more | {key for key in attributes if key.startswith(OTHERS)}
     if set(attributes) - more != set(keys):
         problems.append("%s: attributes are %s" % (where, sorted(attributes)))
     return attributes
@@ -361,7 +365,7 @@ def ask(log, expression):
     makers = {"Q": functools.partial(load_requests, log), "P": functools.partial(load_steps, log),
               "M": functools.partial(load_metrics, log),
               "G": lambda: load_profile("escalation_prof"),
-              "S": lambda: load_profile("step_prof")}
+              "S": lambda: load_profile("step_prof"), "O": lambda: OTHERS}
     tree = ast.parse(expression.replace("\n", " "), mode="eval")
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     try:

@@ -30,6 +30,10 @@ sent 'lock: where it was is an event, as in the profile' \
 		for e in p["events"]] == [(G[n]["cause"], G[n].get("cause_stack"), G[n].get("waker_stack"))] *
 		("cause_stack" in G[n] or "waker_stack" in G[n]) for n, p in P.items()) and
 		any(p["events"] for p in P.values())'
+sent 'lock: who was waited for is in the attributes, as in the profile' \
+	'all({k: v for k, v in p["attributes"].items() if k.startswith(O)} ==
+		{k: v for k, v in G[n].items() if k.startswith(O) and not k.startswith("waker_stack")} for n, p in P.items()) and
+		{"waker_tid", "waker_after_us"} <= {k for p in P.values() for k in p["attributes"]}'
 sent 'lock: an event is of the call' \
 	'all(e["attributes"]["cause.call"] == "futex" and
 		(e["time"] - p["start"]) // 1000 + e["attributes"]["cause.us"] <= (p["end"] - p["start"]) // 1000 + 1

@@ -19,6 +19,7 @@
 #include "judge/text.h"
 #include "model/syscalls.h"
 #include "otlp/otlp_http.h"
+#include "output/slice.h"
 
 #define CHILD_PERCENT	5 /* of a step; smaller categories get no span */
 #define KIND_INTERNAL	1 /* SpanKind */
@@ -133,6 +134,41 @@ static void put_stalls(struct json *json, const struct step *step)
 		put_number(json, "step.gc_generation", stalls->gc_generation);
 }
 
+/* Whom the step waited for. The stack of the waker is in the event. */
+static bool is_about_others(const char *key)
+{
+	static const char *const prefixes[] = {"cpu_taken_", "holder_", "peer_", "waker_",
+					       "woken_"};
+
+	if (!strncmp(key, "waker_stack", strlen("waker_stack")))
+		return false;
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(key, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+/* As in the profile, and by the same names. */
+static void put_others(struct json *json, const struct window *window,
+		       const struct escalation *escalation)
+{
+	struct escalation_fields fields;
+
+	escalation_fields_fill(&fields, window, escalation);
+	for (uint32_t i = 0; i < fields.fields.count; i++) {
+		const struct json_field *field = &fields.fields.items[i];
+
+		if (!is_about_others(field->key))
+			continue;
+		if (field->type == JSON_FIELD_UINT)
+			put_number(json, field->key, field->u);
+		else if (field->type == JSON_FIELD_BOOL)
+			put_bool(json, field->key, field->b);
+		else if (field->type == JSON_FIELD_STRING)
+			put_text(json, field->key, field->s);
+	}
+}
+
 static void put_attributes(struct json *json, const struct window *window, const struct step *step,
 			   const struct escalation *escalation)
 {
@@ -157,6 +193,7 @@ static void put_attributes(struct json *json, const struct window *window, const
 	if (escalation->as_usual)
 		put_bool(json, "escalation.as_usual", true);
 	put_stalls(json, step);
+	put_others(json, window, escalation);
 	put_number(json, "step.number", step->number);
 	put_number(json, "thread.id", step->record.tid);
 	json_array_end(json);

@@ -161,6 +161,35 @@ static void a_cause_with_a_stack_is_an_event(void **state)
 	assert_null(attribute(span_of(fixture, 0), "cause.stack"));
 }
 
+static void who_was_waited_for_is_in_the_attributes(void **state)
+{
+	struct fixture *fixture = *state;
+	struct cause *cause = &fixture->escalation.cause;
+
+	write_again(fixture);
+	assert_null(attribute(span_of(fixture, 0), "waker_tid"));
+	cause->waker.tid = 8;
+	cause->waker.after_ns = 59 * MS;
+	cause->waker_stack = (struct fbt_stack){.header.flags = FBT_STACK_WAKER, .count = 1};
+	cause->holders[0] = (struct fbt_look_thread){
+		.owner = 9, .depth = 1, .doing = FBT_DOING_CPU, .header.flags = FBT_LOOK_CYCLE};
+	cause->holder_count = 1;
+	cause->taken = (struct fbt_taken){.header.type = FBT_EVENT_TAKEN,
+					  .waited_ns = 5 * MS,
+					  .count = 1,
+					  .takers = {{.tgid = 31, .ns = 4 * MS, .comm = "hog"}}};
+	write_again(fixture);
+	assert_string_equal(attribute(span_of(fixture, 0), "waker_tid"), "8");
+	assert_string_equal(attribute(span_of(fixture, 0), "waker_after_us"), "59000");
+	assert_null(attribute(span_of(fixture, 0), "waker_stack"));
+	assert_string_equal(attribute(span_of(fixture, 0), "holder_tid"), "9");
+	assert_string_equal(attribute(span_of(fixture, 0), "holder_in"), "cpu");
+	assert_string_equal(attribute(span_of(fixture, 0), "holder_deadlock"), "true");
+	assert_string_equal(attribute(span_of(fixture, 0), "cpu_taken_by"), "hog");
+	assert_string_equal(attribute(span_of(fixture, 0), "cpu_taken_pid"), "31");
+	assert_null(attribute(span_of(fixture, 0), "cause_evidence"));
+}
+
 /* Compares the order and the form of every member. The cause's text is taken from cause.c. */
 static void an_escalation_is_exactly_this(void **state)
 {
@@ -403,6 +432,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_escalation_is_exactly_this),
 		TEST(a_cause_with_a_stack_is_an_event),
+		TEST(who_was_waited_for_is_in_the_attributes),
 		TEST(within_its_budget_a_step_has_no_status),
 		TEST(a_category_is_a_child_only_above_five_percent),
 		TEST(children_have_ids_of_their_own),
