@@ -22,6 +22,8 @@
 #define THREADS_PERCENT 10
 /* Share of the time of all steps that a cause of escalations took more than usual. */
 #define CAUSE_PERCENT 1
+/* Share of a wait for a CPU above which the step's own threads are what it waited for. */
+#define OWN_PERCENT 50
 /* Share of the time of all steps above which garbage collection is a finding. */
 #define COLLECTION_PERCENT 5
 /* How many are shown in the text. */
@@ -384,18 +386,35 @@ static void write_threads(const struct report *report, const struct report_findi
 		    name, worst->tid, FORMAT_TIME(worst->delay_ns), cause_advice(CAUSE_RUN_QUEUE));
 }
 
+/*
+ * Of the waits for a CPU that were looked at, what threads of the step's own process had; negative:
+ * none was looked at.
+ */
+static double own_percent(const struct cause_tally *cause, const struct report_finding *finding)
+{
+	const struct explained_tally *explained = &cause->explained;
+
+	if (finding->cause != CAUSE_RUN_QUEUE || !explained->waited_ns)
+		return -1;
+	return percent_of((double)explained->own_ns, (double)explained->waited_ns);
+}
+
 static void write_cause(const struct report *report, const struct report_finding *finding)
 {
 	const struct cause_tally *cause = &report->tally->escalations.causes[finding->cause];
-	char words[CAUSE_WORDS_SIZE];
+	double own = own_percent(cause, finding);
+	char words[CAUSE_WORDS_SIZE], about_own[96] = "";
 
 	cause_words(finding->cause, words);
-	report_line(report, STYLE_WARN, "! %s%s: %s%s %s in %s escalated %s (%s#%" PRIu64 ")",
+	if (own >= OWN_PERCENT)
+		snprintf(about_own, sizeof(about_own),
+			 ", %.0f %% of it by its own threads: more threads than CPUs", own);
+	report_line(report, STYLE_WARN, "! %s%s: %s%s %s in %s escalated %s (%s#%" PRIu64 ")%s",
 		    words, finding->cause == CAUSE_UNKNOWN ? " cause" : "",
 		    cause->estimated ? "about " : "", FORMAT_TIME(finding->ns),
 		    cause->is_usual * 2 > cause->steps ? "over the budget" : "more than usual",
 		    FORMAT_COUNT(cause->steps), cause->steps == 1 ? "step" : "steps",
-		    cause->steps == 1 ? "" : "most in ", cause->worst_step);
+		    cause->steps == 1 ? "" : "most in ", cause->worst_step, about_own);
 }
 
 static void write_rank(const struct report *report, const struct report_finding *finding)
@@ -476,6 +495,18 @@ static void put_room(struct json *json, const struct report_finding *finding)
 	json_double(json, "runnable_per_cpu", finding->room.runnable);
 }
 
+static void put_cause(struct json *json, const struct cause_tally *cause,
+		      const struct report_finding *finding)
+{
+	double own = own_percent(cause, finding);
+
+	json_string(json, "cause", cause_name(finding->cause));
+	json_uint(json, "steps", cause->steps);
+	json_uint(json, "worst_step", cause->worst_step);
+	if (own >= 0)
+		json_double(json, "own_threads_percent", own);
+}
+
 static void put_finding(struct json *json, const struct report *report,
 			const struct report_finding *finding)
 {
@@ -514,10 +545,7 @@ static void put_finding(struct json *json, const struct report *report,
 		if (finding->stalls.gc_generation < FBT_GENERATION_UNKNOWN)
 			json_uint(json, "longest_generation", finding->stalls.gc_generation);
 	} else {
-		json_string(json, "cause", cause_name(finding->cause));
-		json_uint(json, "steps", report->tally->escalations.causes[finding->cause].steps);
-		json_uint(json, "worst_step",
-			  report->tally->escalations.causes[finding->cause].worst_step);
+		put_cause(json, &report->tally->escalations.causes[finding->cause], finding);
 	}
 	json_object_end(json);
 }
