@@ -33,7 +33,7 @@ struct taken {
 	__u64 begin_ns;	  /* of the wait */
 	__u64 charged_ns; /* up to then it is known who ran */
 	__u32 cpu;	  /* on whose list it is */
-	__u32 reserved;
+	__u32 first_cpu;  /* on whose list it was at the begin of the wait */
 	struct fbt_taken sum;
 };
 
@@ -127,6 +127,7 @@ static __always_inline void begin_wait(struct fbt_slot *slot, __u32 index, struc
 	taken->begin_ns = now;
 	taken->charged_ns = now;
 	taken->cpu = cpu;
+	taken->first_cpu = cpu;
 	store_barrier();
 	taken->task = (__u64)task;
 	join_list(cpu, index);
@@ -152,6 +153,15 @@ static __always_inline void send_taken(struct taken *taken, const struct fbt_slo
 	__builtin_memset(&taken->sum, 0, sizeof(taken->sum));
 }
 
+/* Of a wait that is long enough for a record of its own, and was for one CPU all the time. */
+static __always_inline void note_cpu(struct taken *taken, __u64 waited_ns)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	bool is_one = taken->first_cpu == cpu && taken->cpu == cpu;
+
+	taken->sum.cpu = waited_ns >= TAKEN_SEND_NS && is_one ? cpu + 1 : 0;
+}
+
 /* The thread gets a CPU. */
 static __always_inline void end_wait(const struct fbt_slot *slot, __u32 index,
 				     struct task_struct *task, __u64 now)
@@ -161,8 +171,10 @@ static __always_inline void end_wait(const struct fbt_slot *slot, __u32 index,
 	if (!taken || !taken->task)
 		return;
 	leave_list(taken->cpu, index);
-	if (taken->task == (__u64)task && now > taken->begin_ns)
+	if (taken->task == (__u64)task && now > taken->begin_ns) {
 		taken->sum.waited_ns += now - taken->begin_ns;
+		note_cpu(taken, now - taken->begin_ns);
+	}
 	taken->task = 0;
 	send_taken(taken, slot);
 }

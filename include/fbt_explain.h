@@ -56,7 +56,8 @@ struct fbt_taken {
 	__u64 idle_ns;	 /* … and that CPU ran nothing */
 	__u64 other_ns;	 /* … it ran others than these: */
 	__u32 count;
-	__u32 reserved;
+	__u32 cpu; /* 1 + the CPU of nine tenths of the wait at least; 0: of several, or not known
+		    */
 	struct fbt_taker takers[FBT_TAKERS]; /* the one with the most time first */
 };
 

@@ -73,6 +73,7 @@ static void write_taken(struct events *events)
 	taken->waited_ns = line_take_time(&events->line, "waited", 0);
 	taken->idle_ns = line_take_time(&events->line, "idle", 0);
 	taken->other_ns = line_take_time(&events->line, "other", 0);
+	taken->cpu = (uint32_t)line_take_number(&events->line, "cpu", 0);
 	while (by && *by && taken->count < FBT_TAKERS) {
 		add_taker(taken, by);
 		by = strchr(by, ',');

@@ -364,8 +364,9 @@ static void write_truth(const char *path, const struct engine *engine)
 	FILE *file = fopen(path, "we");
 
 	must(file != NULL, "truth");
-	fprintf(file, "{\"pid\": %d, \"taker_pid\": %d, \"taker_tid\": %d, \"slow\": [", getpid(),
-		engine->pid, engine->shared->tid);
+	fprintf(file,
+		"{\"pid\": %d, \"taker_pid\": %d, \"taker_tid\": %d, \"cpu\": %d, \"slow\": [",
+		getpid(), engine->pid, engine->shared->tid, engine->cpu);
 	for (size_t i = 0; i < slow_count; i++)
 		fprintf(file, "%s{\"step\": %llu, \"taken_ns\": %llu, \"waited_ns\": %llu}",
 			i ? ", " : "", (unsigned long long)slow[i].step,

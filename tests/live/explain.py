@@ -69,6 +69,9 @@ if mode in ("hog", "own", "always"):
         if not 0.9 <= shape["cpu_taken_waited_us"] * 1000 / slow[step]["waited_ns"] <= 1.1
     }
     fact("the wait is that of the kernel's own account", not waits, waits)
+    # Of a wait that had begun before the look, or was counted in short pieces, the CPU is not known.
+    cpus = {shape.get("cpu_taken_cpu") for shape in known.values()}
+    fact("for which CPU it waited", truth["cpu"] in cpus and cpus <= {truth["cpu"], None}, known)
     fact("it is armed at the end", switches.get("state") == "armed", switches)
     fact("the switches that it has cost are counted", switches.get("events", 0) > 100, switches)
     fact("what it missed is counted", switches.get("missed") == len(missed), (switches, len(missed)))

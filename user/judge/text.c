@@ -425,12 +425,18 @@ static void add_faults(struct line *line, const struct cause *cause, const struc
 	add_major_faults(line, cause);
 }
 
-/* "waited 212 ms for a CPU (usually none)" */
+/* "waited 212 ms for a CPU (usually none)", or "for CPU 3" if that is known of all of the wait. */
 static void add_wait(struct line *line, const struct cause *cause)
 {
+	const struct fbt_taken *taken = &cause->taken;
+	uint64_t most_ns = cause->time_ns - cause->time_ns / 10;
+
 	line_add(line, "waited %s", cause->estimated ? "about " : "");
 	add_time(line, cause->time_ns);
-	line_add(line, " for a CPU");
+	if (taken->header.type == FBT_EVENT_TAKEN && taken->cpu && taken->waited_ns >= most_ns)
+		line_add(line, " for CPU %" PRIu32, taken->cpu - 1);
+	else
+		line_add(line, " for a CPU");
 	add_usual(line, cause);
 }
 

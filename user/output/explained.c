@@ -13,6 +13,8 @@ static void add_taken(struct json_fields *fields, const struct fbt_taken *taken)
 			most = &taken->takers[i];
 	json_fields_uint(fields, "cpu_taken_waited_us", taken->waited_ns / NS_PER_US);
 	json_fields_uint(fields, "cpu_taken_own_us", taken_own_ns(taken) / NS_PER_US);
+	if (taken->cpu)
+		json_fields_uint(fields, "cpu_taken_cpu", taken->cpu - 1);
 	if (!most)
 		return;
 	json_fields_string(fields, "cpu_taken_by", most->comm);

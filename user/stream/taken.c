@@ -15,6 +15,9 @@
 /* A cgroup is looked up for one that took this part of the time. */
 #define NAMED_PART 10
 #define CGROUPS	   32
+/* CPUs of one step that are told apart; and the part of its wait that is all but that of one. */
+#define CPUS_MAX  4
+#define REST_PART 10
 
 struct sum {
 	struct step_sum of;
@@ -23,6 +26,10 @@ struct sum {
 	uint64_t other_ns;
 	uint32_t count;
 	struct fbt_taker takers[TAKERS_MAX];
+	struct {
+		uint32_t cpu; /* fbt_taken.cpu; 0: free */
+		uint64_t ns;
+	} cpus[CPUS_MAX];
 };
 
 struct cgroup {
@@ -78,6 +85,26 @@ static void add_taker(struct sum *sum, const struct fbt_taker *taker)
 	sum->takers[i].ns += taker->ns;
 }
 
+static void add_cpu(struct sum *sum, const struct fbt_taken *taken)
+{
+	for (uint32_t i = 0; i < CPUS_MAX && taken->cpu; i++) {
+		if (sum->cpus[i].cpu && sum->cpus[i].cpu != taken->cpu)
+			continue;
+		sum->cpus[i].cpu = taken->cpu;
+		sum->cpus[i].ns = add_saturating(sum->cpus[i].ns, taken->waited_ns);
+		return;
+	}
+}
+
+static uint32_t find_cpu(const struct sum *sum)
+{
+	for (uint32_t i = 0; i < CPUS_MAX; i++)
+		if (sum->cpus[i].cpu &&
+		    sum->cpus[i].ns >= sum->waited_ns - sum->waited_ns / REST_PART)
+			return sum->cpus[i].cpu;
+	return 0;
+}
+
 void taken_sums__add(struct taken_sums *sums, const struct fbt_taken *taken)
 {
 	const struct step_sum key = {taken->tgid, taken->tid, taken->start_ns};
@@ -88,6 +115,7 @@ void taken_sums__add(struct taken_sums *sums, const struct fbt_taken *taken)
 	sum->waited_ns += taken->waited_ns;
 	sum->idle_ns += taken->idle_ns;
 	sum->other_ns += taken->other_ns;
+	add_cpu(sum, taken);
 	for (uint32_t i = 0; i < FBT_TAKERS && i < taken->count; i++)
 		add_taker(sum, &taken->takers[i]);
 }
@@ -142,7 +170,8 @@ static void send(struct taken_sums *sums, struct sum *sum)
 				  .start_ns = sum->of.start_ns,
 				  .waited_ns = sum->waited_ns,
 				  .idle_ns = sum->idle_ns,
-				  .other_ns = sum->other_ns};
+				  .other_ns = sum->other_ns,
+				  .cpu = find_cpu(sum)};
 
 	qsort(sum->takers, sum->count, sizeof(sum->takers[0]), compare_takers);
 	taken.count = sum->count < FBT_TAKERS ? sum->count : FBT_TAKERS;

@@ -194,6 +194,25 @@ static void signals_are_described(void **state)
 	check(state, cause, "tgkill 12.0 ms (usually 3.00 us), 1 call");
 }
 
+static void the_cpu_is_named_where_it_is_that_of_the_wait(void **state)
+{
+	struct cause cause = {.kind = CAUSE_RUN_QUEUE,
+			      .time_ns = 12 * MS,
+			      .taken = {.header.type = FBT_EVENT_TAKEN,
+					.waited_ns = 12 * MS,
+					.cpu = 4,
+					.count = 1,
+					.takers = {{.tgid = 9, .ns = 12 * MS, .comm = "hog"}}}};
+
+	check(state, cause, "waited 12.0 ms for CPU 3, taken by hog (pid 9) 12.0 ms");
+	cause.taken.cpu = 0;
+	check(state, cause, "waited 12.0 ms for a CPU, taken by hog (pid 9) 12.0 ms");
+	/* Of a part of the wait nothing is known. */
+	cause.taken.cpu = 1;
+	cause.time_ns = 14 * MS;
+	check(state, cause, "waited 14.0 ms for a CPU, taken by hog (pid 9) 12.0 ms");
+}
+
 static void what_is_in_no_call_is_described(void **state)
 {
 	struct cause cause = {.kind = CAUSE_RUN_QUEUE,
@@ -399,6 +418,7 @@ int main(void)
 		TEST(tiny_writes_are_described),
 		TEST(threads_are_described),
 		TEST(signals_are_described),
+		TEST(the_cpu_is_named_where_it_is_that_of_the_wait),
 		TEST(what_is_in_no_call_is_described),
 		TEST(timed_faults_say_what_they_were_for),
 		TEST(a_stop_says_by_whom),
