@@ -137,6 +137,7 @@ struct fbt_window {
 	__u32 arch;	   /* enum fbt_arch, of the syscall numbers */
 	__u64 interval_ns; /* length of interval steps; 0: there are none */
 	__u64 fault_ps;	   /* what a page fault costs on this machine; 0: not measured */
+	__u64 call_ps;	   /* as in fbt_cost, which comes at the end only */
 };
 
 /* fbt_target.header.flags */
@@ -738,7 +739,7 @@ struct fbt_window_end {
 #define FBT_ASSERT_SIZE(type, bytes)                                                               \
 	_Static_assert(sizeof(struct type) == (bytes), #type " is part of the capture format")
 FBT_ASSERT_SIZE(fbt_header, 8);
-FBT_ASSERT_SIZE(fbt_window, 48);
+FBT_ASSERT_SIZE(fbt_window, 56);
 FBT_ASSERT_SIZE(fbt_target, 24);
 FBT_ASSERT_SIZE(fbt_thread_name, 32);
 FBT_ASSERT_SIZE(fbt_kind, 40);

@@ -66,6 +66,7 @@ static void write_window(struct events *events)
 	window->arch = line_take_name(&events->line, "arch", arches) + 1;
 	window->interval_ns = line_take_time(&events->line, "interval", 0);
 	window->fault_ps = line_take_number(&events->line, "fault_ps", 0);
+	window->call_ps = line_take_number(&events->line, "call_ps", 0);
 	events->window_ns = window->start_ns;
 	for (int i = 0; i < 4; i++) {
 		const char *text = line_take_text(&events->line, strings[i][0], strings[i][1]);

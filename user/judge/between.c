@@ -5,13 +5,19 @@
 
 /*
  * Entering a call, leaving it and being traced take time that no tracepoint sees: a loop of cheap
- * calls would look like work. Less than this between two calls is no time to work in.
+ * calls would look like work. Less than this between two calls, or than what tracing adds to a few
+ * of them on this machine, is no time to work in.
  */
 #define BETWEEN_CALLS_NS 1000
+#define BETWEEN_CALLS	 4
 
 void between_begin(struct between *between, const struct window *window, const struct step *step)
 {
-	*between = (struct between){.next = 0};
+	*between = (struct between){
+		.most_ns = max_u64(BETWEEN_CALLS_NS,
+				   to_u64_saturating(BETWEEN_CALLS *
+						     (long double)window->record.call_ps / 1000)),
+	};
 	if (!step->spins.waits)
 		return;
 	spin_search_begin(&between->search, window, step);
@@ -35,7 +41,7 @@ uint64_t between_ns(struct between *between, const struct step *step, const stru
 {
 	uint64_t gap_ns = sub_saturating(call->start_ns, between->last_ns);
 	uint64_t inside_ns = sub_saturating(call->duration_ns, call_ns(call));
-	uint64_t most_ns = between->is_inside ? SPIN_BETWEEN_MAX_NS : BETWEEN_CALLS_NS - 1;
+	uint64_t most_ns = between->is_inside ? SPIN_BETWEEN_MAX_NS : between->most_ns - 1;
 
 	between->last_ns = add_saturating(call->start_ns, call->duration_ns);
 	if (!step->record.kind)

@@ -18,6 +18,7 @@ struct between {
 	bool is_inside; /* it is one of the spin, but not the first */
 	bool goes_on;	/* it is one, but not the last; or a record of several, all short */
 	size_t next;
+	uint64_t most_ns; /* less than this between two calls belongs to the second one */
 	uint64_t last_ns; /* end of the call before */
 };
 
@@ -29,7 +30,7 @@ void between_next(struct between *between, const struct fbt_call *call);
 
 /*
  * Time since the previous call, if it belongs to this one, and between the calls that one record
- * stands for: less than a microsecond, or the code between the calls of a wait that spins.
+ * stands for: about a microsecond, or the code between the calls of a wait that spins.
  * Intervals have many threads, so there it is 0. To be called once for each call.
  */
 uint64_t between_ns(struct between *between, const struct step *step, const struct fbt_call *call);

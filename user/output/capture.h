@@ -16,13 +16,14 @@
 #define CAPTURE_MAGIC 0x4c46525455424546ull /* "FEBUTRFL" as bytes on a little-endian machine */
 /*
  * Only this version is read. Older versions lack, besides what the later ones lack:
+ * - 7: what tracing adds to a call, in the window's record
  * - 5: page faults of threads that steps waited for
  * - 4: the time of other threads and of page faults, and futures
  * - 3: signal handlers and starved threads
  * - 2: cgroup limits
  * - 1: the arguments of calls
  */
-#define CAPTURE_VERSION 7
+#define CAPTURE_VERSION 8
 
 struct capture_header {
 	uint64_t magic;

@@ -368,6 +368,7 @@ static int send_window(struct session *session, const char *tag)
 		.arch = syscalls_arch(),
 		.interval_ns = session->intervals.next_ns ? session->live.options->interval_ns : 0,
 		.fault_ps = session->fault_ps,
+		.call_ps = session->cost.call_ps,
 	};
 
 	return record_send_window(session->live.output, &window, tag);

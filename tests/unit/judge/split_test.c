@@ -75,6 +75,27 @@ static void time_between_calls_close_to_each_other_is_theirs(void **state)
 	free_step(&step);
 }
 
+/* Where tracing a call takes long, so do the ways into the kernel and out of it. */
+static void what_tracing_costs_here_is_no_work_between_calls(void **state)
+{
+	struct step step = make_step(10 * MS);
+	struct window *window = *state;
+	struct cause_times times;
+
+	add_call(&step, "ioctl", 100 * US);
+	add_call(&step, "ioctl", 100 * US)->start_ns += 1599;
+	add_call(&step, "futex", 100 * US)->start_ns += 1600;
+	window->record.call_ps = 400000;
+	times = split(window, &step);
+	assert_int_equal(times.ns[CAUSE_DRIVER_CALLS], 200 * US + 1599);
+	assert_int_equal(times.ns[CAUSE_LOCK_CONTENTION], 100 * US);
+	/* Where it is cheap, a microsecond is still no time to work in. */
+	window->record.call_ps = 100000;
+	times = split(window, &step);
+	assert_int_equal(times.ns[CAUSE_DRIVER_CALLS], 200 * US);
+	free_step(&step);
+}
+
 static void faults_take_no_more_than_is_left(void **state)
 {
 	struct step step = make_step(100);
@@ -190,6 +211,7 @@ int main(void)
 		TEST(categories_stand_for_what_lost_calls_took),
 		TEST(run_queue_and_faults_are_taken_out_of_work),
 		TEST(time_between_calls_close_to_each_other_is_theirs),
+		TEST(what_tracing_costs_here_is_no_work_between_calls),
 		TEST(faults_take_no_more_than_is_left),
 		TEST(parts_never_exceed_a_step_that_its_sums_exceed),
 		TEST(parts_of_random_steps_sum_to_their_total),
