@@ -51,24 +51,36 @@ static __always_inline __u32 file_of_call(struct fbt_slot *slot, struct task_str
 #define CONTROL_INDEX 2 /* cmd, after hClient and hObject */
 #define ALLOC_INDEX   3 /* hClass, after hRoot, hObjectParent and hObjectNew */
 
-/* fbt_call.args[1] of an ioctl with that second and third argument. */
+/* No process has memory below, and a read that faults takes 0.7 us. */
+#define LOWEST_ADDRESS 4096
+
+static __always_inline bool read_words(__u32 words[4], __u64 address)
+{
+	return address >= LOWEST_ADDRESS &&
+	       !bpf_probe_read_user(words, 4 * sizeof(*words), (void *)address);
+}
+
+static __always_inline bool is_driver_command(__u64 second)
+{
+	return ((__u32)second & RM_MASK) == RM_COMMAND;
+}
+
+/* fbt_call.args[1] of such an ioctl with that second and third argument. */
 static __noinline __u64 driver_command(__u64 second, __u64 third)
 {
 	__u32 command = second;
 	__u32 words[4] = {};
 
-	if ((command & RM_MASK) != RM_COMMAND)
-		return command;
 	if ((command & 0xff) == RM_TRANSFER) {
 		/* struct nv_ioctl_xfer: the command's number, its size, and its argument. */
-		if (bpf_probe_read_user(words, sizeof(words), (void *)third))
+		if (!read_words(words, third))
 			return command;
 		command = RM_COMMAND | (words[0] & 0xff);
 		third = (__u64)words[3] << 32 | words[2];
 	}
 	if ((command & 0xff) != RM_CONTROL && (command & 0xff) != RM_ALLOC)
 		return command;
-	if (bpf_probe_read_user(words, sizeof(words), (void *)third))
+	if (!read_words(words, third))
 		return command;
 	return (__u64)words[(command & 0xff) == RM_CONTROL ? CONTROL_INDEX : ALLOC_INDEX] << 32 |
 	       command;
@@ -90,8 +102,11 @@ static __always_inline void enter_call(struct fbt_slot *slot, struct task_struct
 	slot->call_flags = FBT_CALL_ARGS;
 	slot->call_args[0] = FIRST_OF(regs);
 	slot->call_args[1] = SECOND_OF(regs);
+	/* The kernel takes the lower half of a command only. */
 	if (how & FBT_FD_DRIVER)
-		slot->call_args[1] = driver_command(SECOND_OF(regs), THIRD_OF(regs));
+		slot->call_args[1] = is_driver_command(SECOND_OF(regs))
+					     ? driver_command(SECOND_OF(regs), THIRD_OF(regs))
+					     : (__u32)SECOND_OF(regs);
 	slot->call_file = how & FBT_FD_FIRST ? file_of_call(slot, task, how, regs) : 0;
 }
 
