@@ -40,14 +40,14 @@ struct {
 	__type(value, struct fbt_slot);
 } slots SEC(".maps");
 
-/* Kernel stacks of threads that are not traced: see FBT_UNTRACED_STACKS. */
+/* Which thread has which kernel stack: see FBT_THREAD_STACKS. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, FBT_UNTRACED_STACKS);
+	__uint(max_entries, FBT_THREAD_STACKS);
 	__type(key, __u32);
 	__type(value, __u64);
-} untraced_stacks SEC(".maps");
+} thread_stacks SEC(".maps");
 
 /* FBT_NR_COUNT sums per slot, one for each syscall number. */
 struct {

@@ -501,7 +501,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	slot->left_sp = 0;
 	/* An untraced thread may have used this stack before: this thread's calls were not seen. */
 	if (!slot->step_end_ns)
-		forget_untraced_stack(task);
+		forget_stack(task);
 	forget_parts(slot);
 	read_args(slot, ctx, cookie);
 	slot->step_turn = c->switched_ns >> TURN_SHIFT;

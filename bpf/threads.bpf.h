@@ -28,24 +28,30 @@ static __always_inline __u16 *slot_of_tid(__u32 tid)
 	return ids ? &ids->slot[tid % FBT_IDS] : NULL;
 }
 
-/* The element of untraced_stacks for the thread whose registers are at regs. */
-static __always_inline __u64 *untraced_stack_of(__u64 regs)
+/* The element of thread_stacks for the thread whose registers are at regs. */
+static __always_inline __u64 *known_stack(__u64 regs)
 {
-	__u32 place = (regs >> FBT_STACK_SHIFT) % FBT_UNTRACED_STACKS;
+	__u32 place = (regs >> FBT_STACK_SHIFT) % FBT_THREAD_STACKS;
 
-	return bpf_map_lookup_elem(&untraced_stacks, &place);
+	return bpf_map_lookup_elem(&thread_stacks, &place);
 }
 
-/* Called when tracing of a thread begins: an untraced thread may have used its stack before. */
-static __always_inline void forget_untraced_stack(struct task_struct *task)
+/* What that element has if the thread has slot 0. */
+static __always_inline __u64 stack_key(__u64 regs)
+{
+	return regs & -(1ull << FBT_STACK_SHIFT);
+}
+
+/* Called when tracing of a thread begins, as another one may have used its stack; and ends. */
+static __always_inline void forget_stack(struct task_struct *task)
 {
 	__u64 stack = (__u64)BPF_CORE_READ(task, stack);
 
 	for (int i = 0; i < FBT_STACK_SPAN; i++) {
-		__u64 *untraced = untraced_stack_of(stack + ((__u64)i << FBT_STACK_SHIFT));
+		__u64 *known = known_stack(stack + ((__u64)i << FBT_STACK_SHIFT));
 
-		if (untraced)
-			*untraced = 0;
+		if (known)
+			*known = 0;
 	}
 }
 
@@ -57,6 +63,22 @@ static __always_inline struct fbt_slot *find_thread(__u32 tid, __u32 *index)
 		return NULL;
 	*index = *id;
 	return bpf_map_lookup_elem(&slots, index);
+}
+
+/*
+ * The current thread, whose registers are at regs, is not in thread_stacks: enters it there, and
+ * returns the index of its slot, or 0. Not inlined: this is rare, and makes programs long.
+ */
+__noinline int learn_stack(__u64 regs)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 *known = known_stack(regs);
+	__u16 *id = slot_of_tid(task->pid);
+	__u32 index = id ? *id : 0;
+
+	if (known)
+		*known = stack_key(regs) | index;
+	return index;
 }
 
 static __always_inline struct fbt_slot *current_slot(__u32 *index)
@@ -118,7 +140,7 @@ static __always_inline void begin_thread(struct task_struct *task)
 	/* The loader may have found the new thread in /proc before this program runs. */
 	if (*id)
 		return;
-	forget_untraced_stack(task);
+	forget_stack(task);
 	__u32 index = take_slot();
 	struct fbt_slot *slot = index ? bpf_map_lookup_elem(&slots, &index) : NULL;
 

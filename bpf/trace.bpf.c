@@ -40,32 +40,45 @@ static __always_inline void add_call(struct fbt_sum *sum, __u64 duration, int fa
 }
 
 /*
- * Returns the slot of the current thread, and the thread, or NULL if the thread is not traced. regs
- * is the address of the thread's registers, which a raw tracepoint receives as a number.
+ * What thread_stacks has of the current thread, beyond the address: 0, it is not traced; below
+ * FBT_SLOTS_MAX, perhaps its slot. regs is the address of the thread's registers, which a raw
+ * tracepoint receives as a number.
  */
-static __always_inline struct fbt_slot *find_slot(__u64 regs, struct task_struct **task,
-						  __u32 *index)
+static __always_inline __u64 recall(__u64 regs)
 {
-	__u64 key = regs >> FBT_STACK_SHIFT;
-	__u64 *untraced = untraced_stack_of(regs);
+	__u64 *known = known_stack(regs);
+
+	return known ? *known - stack_key(regs) : 0;
+}
+
+/* The slot of the current thread, of which recall() has returned that; NULL: it is not traced. */
+static __always_inline struct fbt_slot *find_slot(struct task_struct *task, __u64 regs,
+						  __u64 recalled, __u32 *index)
+{
 	struct fbt_slot *slot;
 
-	if (!untraced || *untraced == key)
-		return NULL;
-	*task = bpf_get_current_task_btf();
-	slot = find_thread((*task)->pid, index);
-	if (!slot)
-		*untraced = key;
-	return slot;
+	if (recalled < FBT_SLOTS_MAX) {
+		*index = recalled;
+		slot = bpf_map_lookup_elem(&slots, index);
+		if (slot && slot->tid == (__u32)task->pid)
+			return slot;
+	}
+	*index = learn_stack(regs);
+	return *index ? bpf_map_lookup_elem(&slots, index) : NULL;
 }
 
 SEC("raw_tp/sys_enter")
 int handle_sys_enter(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 index;
-	struct task_struct *task;
-	struct fbt_slot *slot = find_slot(ctx->args[0], &task, &index);
+	__u64 regs = ctx->args[0], recalled = recall(regs);
 	long id = ctx->args[1];
+	__u32 index;
+
+	/* Of a thread that is not traced nothing more is asked. */
+	if (!recalled)
+		return 0;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct fbt_slot *slot = find_slot(task, regs, recalled, &index);
 
 	if (!slot || is_probe_call(id))
 		return 0;
@@ -90,10 +103,15 @@ int handle_sys_enter(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/sys_exit")
 int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 index;
-	struct task_struct *task;
-	struct fbt_slot *slot = find_slot(ctx->args[0], &task, &index);
+	__u64 regs = ctx->args[0], recalled = recall(regs);
 	long ret = ctx->args[1];
+	__u32 index;
+
+	/* Of a thread that is not traced nothing more is asked. */
+	if (!recalled)
+		return 0;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct fbt_slot *slot = find_slot(task, regs, recalled, &index);
 
 	if (!slot)
 		return 0;
@@ -253,6 +271,7 @@ int BPF_PROG(handle_exit, struct task_struct *task)
 	__u64 now = bpf_ktime_get_ns();
 
 	*id = 0;
+	forget_stack(task);
 	if (!slot)
 		return 0;
 	if (slot->step_start_ns)

@@ -21,15 +21,18 @@ struct fbt_ids {
 };
 
 /*
- * The map untraced_stacks: a cache of threads without a slot, by the address of their registers at
- * the top of their kernel stack, which the tracepoint passes. Such a thread is dismissed without
- * asking the kernel who it is, which would be most of the cost for untraced processes. Element key
- * % FBT_UNTRACED_STACKS has the key. A thread that comes under trace must not be in the cache: the
- * BPF side removes its stack; the loader, which does not know stacks, empties the table.
+ * The map thread_stacks: a cache of threads by the address of their registers at the top of their
+ * kernel stack, which the tracepoint passes. Element (address >> FBT_STACK_SHIFT) %
+ * FBT_THREAD_STACKS has the address without its lower bits and, instead of these, the thread's
+ * slot. A thread with slot 0 is dismissed without asking the kernel who it is, which would be most
+ * of the cost for untraced processes. Another slot counts only if it is that of the current thread.
+ *
+ * When a thread comes under trace, or ends, what the cache says of its stack is wrong: the BPF side
+ * removes it; the loader, which does not know stacks, empties the table.
  */
-#define FBT_UNTRACED_STACKS 4096
-#define FBT_STACK_SHIFT	    14 /* the smallest kernel stack: 16 KiB */
-#define FBT_STACK_SPAN	    4  /* the largest, in units of the smallest: 64 KiB */
+#define FBT_THREAD_STACKS 4096
+#define FBT_STACK_SHIFT	  14 /* the smallest kernel stack: 16 KiB */
+#define FBT_STACK_SPAN	  4  /* the largest, in units of the smallest: 64 KiB */
 
 /* Bound of every loop over slots, for the verifier. */
 #define FBT_SLOTS_MAX 4096

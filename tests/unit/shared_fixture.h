@@ -30,8 +30,7 @@ static inline struct shared *shared_new(uint32_t slot_count, uint32_t cpu_count,
 	shared->slots = shared_alloc(slot_count, sizeof(*shared->slots));
 	shared->rows = shared_alloc((size_t)slot_count * FBT_NR_COUNT, sizeof(*shared->rows));
 	shared->tgids = shared_alloc(slot_count, sizeof(*shared->tgids));
-	shared->untraced_stacks =
-		shared_alloc(FBT_UNTRACED_STACKS, sizeof(*shared->untraced_stacks));
+	shared->thread_stacks = shared_alloc(FBT_THREAD_STACKS, sizeof(*shared->thread_stacks));
 	shared->free_slots = shared_alloc(slot_count, sizeof(*shared->free_slots));
 	shared->control = shared_alloc(1, sizeof(*shared->control));
 	shared->heads = shared_alloc(cpu_count, sizeof(*shared->heads));
@@ -49,7 +48,7 @@ static inline void shared_free(struct shared *shared)
 	free(shared->slots);
 	free(shared->rows);
 	free(shared->tgids);
-	free(shared->untraced_stacks);
+	free(shared->thread_stacks);
 	free(shared->free_slots);
 	free(shared->control);
 	free(shared->heads);

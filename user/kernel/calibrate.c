@@ -159,7 +159,7 @@ static int take_own_slot(struct shared *shared)
 {
 	int slot = slots_take(shared, 0, (uint32_t)gettid(), clock_ns(CLOCK_MONOTONIC));
 
-	slots_forget_untraced(shared);
+	slots_forget_stacks(shared);
 	return slot;
 }
 

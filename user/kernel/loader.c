@@ -207,7 +207,7 @@ static int map_shared(struct loader *loader)
 	shared->slots = map_memory(loader, skel->maps.slots);
 	shared->rows = map_memory(loader, skel->maps.rows);
 	shared->tgids = map_memory(loader, skel->maps.slot_tgids);
-	shared->untraced_stacks = map_memory(loader, skel->maps.untraced_stacks);
+	shared->thread_stacks = map_memory(loader, skel->maps.thread_stacks);
 	shared->free_slots = map_memory(loader, skel->maps.free_slots);
 	shared->control = map_memory(loader, skel->maps.control);
 	shared->hits = map_memory(loader, skel->maps.step_hits);

@@ -14,7 +14,7 @@ struct shared {
 	uint32_t slot_count;  /* a power of two; slot 0 is never used */
 	struct fbt_sum *rows; /* slot_count * FBT_NR_COUNT */
 	uint32_t *tgids;
-	uint64_t *untraced_stacks;
+	uint64_t *thread_stacks;
 	/* uint64_t because the kernel rounds the elements of an array up to 8 bytes. */
 	uint64_t *free_slots;
 	struct fbt_control *control;

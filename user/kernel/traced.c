@@ -94,9 +94,9 @@ int slots_take(struct shared *shared, uint32_t tgid, uint32_t tid, uint64_t now_
 	return 0;
 }
 
-void slots_forget_untraced(struct shared *shared)
+void slots_forget_stacks(struct shared *shared)
 {
-	memset(shared->untraced_stacks, 0, FBT_UNTRACED_STACKS * sizeof(*shared->untraced_stacks));
+	memset(shared->thread_stacks, 0, FBT_THREAD_STACKS * sizeof(*shared->thread_stacks));
 }
 
 void slots_mark_blocked(struct shared *shared, uint32_t slot)
@@ -416,7 +416,7 @@ int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now
 			taken += take_thread(set, tgid, *tid, now_ns, &missing);
 	}
 	vec_free(&tids);
-	slots_forget_untraced(set->shared);
+	slots_forget_stacks(set->shared);
 	if (traced)
 		traced->missing = missing;
 	/*

@@ -37,10 +37,10 @@ void slots_init(struct shared *shared);
 int slots_take(struct shared *shared, uint32_t tgid, uint32_t tid, uint64_t now_ns);
 
 /*
- * Empties untraced_stacks. To be called after slots were taken, and from time to time: a BPF
+ * Empties thread_stacks. To be called after slots were taken, and from time to time: a BPF
  * program that runs at the same time may again enter a thread that has just got its slot.
  */
-void slots_forget_untraced(struct shared *shared);
+void slots_forget_stacks(struct shared *shared);
 
 /* Marks a thread that was in a call when it got its slot: its time counts from the call's end. */
 void slots_mark_blocked(struct shared *shared, uint32_t slot);

@@ -374,7 +374,7 @@ static void drain_until(struct stream *stream, uint64_t cutoff_ns)
 {
 	size_t steps;
 
-	slots_forget_untraced(stream->shared);
+	slots_forget_stacks(stream->shared);
 	traced_set__mark_ended(stream->traced);
 	loader__drain_events(stream->loader, take_event, stream);
 	stream->file_tries = 0;
