@@ -52,9 +52,13 @@ static __always_inline struct fbt_wait *wait_at(__u32 tgid, __u64 address)
 
 /*
  * Waits that are noted and open: while there are none, wakers need not be asked what they wake. One
- * that is never left, because its thread was killed, costs time only.
+ * that is never left, because its thread was killed, costs time only. Waiters write to it, and what
+ * else is in that section is read at each call: so it has a line of the cache to itself.
  */
-static volatile __u64 open_waits;
+static volatile struct {
+	__u64 count;
+	__u64 unused[7];
+} open_waits __attribute__((aligned(64)));
 
 /* A wait that is still open keeps its place: a later one may be of the same address. */
 static __always_inline void note_wait(struct fbt_slot *slot, __u32 index)
@@ -63,7 +67,7 @@ static __always_inline void note_wait(struct fbt_slot *slot, __u32 index)
 
 	if (!wait)
 		return;
-	__sync_fetch_and_add(&open_waits, 1);
+	__sync_fetch_and_add(&open_waits.count, 1);
 	slot->call_flags |= FBT_CALL_NOTED;
 	__u32 other = wait->slot;
 
@@ -166,7 +170,7 @@ static __always_inline void enter_futex(struct fbt_slot *slot, struct task_struc
 			return;
 		}
 	}
-	if (!open_waits)
+	if (!open_waits.count)
 		return;
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	__u64 address = FIRST_OF(regs);
@@ -308,7 +312,7 @@ __noinline int leave_unseen_call(struct fbt_slot *slot, __u32 index, __u64 now)
 static __always_inline __u32 leave_wait(__u32 flags)
 {
 	if (flags & FBT_CALL_NOTED)
-		__sync_fetch_and_sub(&open_waits, 1);
+		__sync_fetch_and_sub(&open_waits.count, 1);
 	return flags & ~FBT_CALL_NOTED;
 }
 

@@ -4,7 +4,7 @@
 
 Every figure is a difference or a ratio of measurements made side by side in one run: the variants
 take turns in rounds, each is compared with the untraced loop of its own round, and the median of the
-rounds counts. Names given as arguments choose parts: calls loss load attach text steps latency
+rounds counts. Names given as arguments choose parts: calls handed loss load attach text steps latency
 judge idle shim merge gpu-idle inject stacks python pages signals explain peers
 metrics top traces watch.
 """
@@ -78,6 +78,24 @@ def bench_calls():
             value = added(name, loop)
             figure(loop + ": " + name, value, "ns/call added", value / added(floor, loop), limit,
                    above=value - added(floor, loop))
+
+
+def bench_handed():
+    """Beside two threads of the process that wait for each other all the time: what waits write is in no
+    line of the cache that other calls read."""
+    worker = Worker()
+    alone, handed = LOOPS["getppid, 1 thread"], "handed 60 20000"
+    added = {"alone": [], "handed": []}
+    for _ in range(ROUNDS):
+        bare = {"alone": worker.loop(alone), "handed": worker.loop(handed)}
+        tool = Tool(worker.pid, "--step", "bench_step")
+        added["alone"].append(worker.loop(alone) - bare["alone"])
+        added["handed"].append(worker.loop(handed) - bare["handed"])
+        tool.stop()
+    worker.close()
+    alone, handed = (statistics.median(values) for values in added.values())
+    figure("getppid beside two threads that hand a futex back and forth", handed, "ns/call added",
+           handed / alone, 1.1)
 
 
 def flood(command, name, limit):
@@ -454,7 +472,7 @@ def bench_traces():
 
 
 def main():
-    parts = {"calls": bench_calls, "loss": bench_loss, "load": bench_load, "attach": bench_attach,
+    parts = {"calls": bench_calls, "handed": bench_handed, "loss": bench_loss, "load": bench_load, "attach": bench_attach,
              "text": bench_text,
              "steps": bench_steps, "stacks": bench_stacks, "latency": bench_latency, "judge": bench_judge,
              "metrics": bench_metrics,

@@ -6,6 +6,8 @@
  *	loop getppid|mixed|signal THREADS CHUNKS CALLS	ns per call of each thread, lower
  *					quartile of chunks; signal: to itself, ignored
  *	push getppid|mixed THREADS CHUNKS CALLS	the same in steps that begin with a push
+ *	handed CHUNKS CALLS		ns per getppid of a thread, while two others of the process
+ *					hand a futex back and forth on another CPU, in steps too
  *	switches COUNT			ns per context switch of two threads on one CPU
  *	faults COUNT			ns per page fault of steps that have 1000 each
  *	steps COUNT			ns per call of bench_push_step, which calls
@@ -19,6 +21,7 @@
  */
 #include <alloca.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -292,6 +295,61 @@ static void answer_steps(double *ns, long count)
 	printf("%.2f\n", lower_quartile(ns, chunks));
 }
 
+/* Two threads take turns: each waits for its own. */
+struct baton {
+	_Atomic uint32_t turn;
+	_Atomic bool stopped;
+};
+
+struct runner {
+	struct job job; /* first: bench_step passes it on */
+	struct baton *baton;
+	uint32_t own;
+};
+
+static void loop_baton(struct job *job, long calls)
+{
+	const struct runner *runner = (struct runner *)job;
+	struct baton *baton = runner->baton;
+	uint32_t other = !runner->own;
+
+	for (long i = 0; i < calls; i++) {
+		while (baton->turn == other && !baton->stopped)
+			syscall(SYS_futex, &baton->turn, FUTEX_WAIT_PRIVATE, other, NULL, NULL, 0);
+		baton->turn = other;
+		syscall(SYS_futex, &baton->turn, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	}
+}
+
+static void *run_baton(void *arg)
+{
+	struct runner *runner = arg;
+
+	pin(runner->job.cpu);
+	while (!runner->baton->stopped)
+		bench_step(&runner->job, loop_baton, 100);
+	return NULL;
+}
+
+static void answer_handed(struct job *jobs, long chunks)
+{
+	struct baton baton = {.turn = 0};
+	struct runner runners[2];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		runners[i] = (struct runner){.job = jobs[1], .baton = &baton, .own = i};
+		if (pthread_create(&runners[i].job.thread, NULL, run_baton, &runners[i]))
+			exit(EXIT_FAILURE);
+	}
+	run_jobs(jobs, 1);
+	baton.stopped = true;
+	baton.turn = 2; /* nobody's, so that nobody begins to wait */
+	syscall(SYS_futex, &baton.turn, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(runners[i].job.thread, NULL);
+	printf("%.2f\n", lower_quartile(jobs[0].ns, chunks));
+}
+
 /* Its stack holds room below the frame of the step. */
 __attribute__((noinline)) static void nap_below(long ns, long kib)
 {
@@ -404,6 +462,15 @@ static void answer_faults(struct job *job, long count)
 	printf("%.2f\n", lower_quartile(job->ns, steps));
 }
 
+static void set_loop(struct job *job, loop_fn loop, long chunks, long calls)
+{
+	job->loop = loop;
+	job->pushes = false;
+	job->chunks = chunks;
+	job->calls = calls;
+	job->seconds = 0;
+}
+
 static bool answer(struct job *jobs, const char *line)
 {
 	char kind[16];
@@ -418,13 +485,16 @@ static bool answer(struct job *jobs, const char *line)
 		if (threads < 1 || threads > THREADS_MAX || chunks < 1 || chunks > CHUNKS_MAX)
 			return false;
 		for (int i = 0; i < threads; i++) {
-			jobs[i].loop = loop_of(kind);
+			set_loop(&jobs[i], loop_of(kind), chunks, calls);
 			jobs[i].pushes = *line == 'p';
-			jobs[i].chunks = chunks;
-			jobs[i].calls = calls;
-			jobs[i].seconds = 0;
 		}
 		answer_loop(jobs, threads, chunks);
+		return true;
+	}
+	if (sscanf(line, "handed %ld %ld", &chunks, &calls) == 2 && chunks >= 1 &&
+	    chunks <= CHUNKS_MAX) {
+		set_loop(&jobs[0], loop_getppid, chunks, calls);
+		answer_handed(jobs, chunks);
 		return true;
 	}
 	if (sscanf(line, "flood %d %lf", &threads, &seconds) == 2 ||
