@@ -131,7 +131,7 @@ __noinline int is_answer(struct fbt_slot *waiter, __u32 fd)
 
 	if (!waiter || waiter->nr >= FBT_NR_COUNT)
 		return 0;
-	how = descriptors[waiter->nr];
+	how = traits[waiter->nr];
 	if (!(how & FBT_FD_WAITS))
 		return 0;
 	find_channel(&channel, fd, true);

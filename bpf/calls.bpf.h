@@ -24,8 +24,8 @@
 #endif
 
 /* The id of the file that a call is about to use. */
-static __always_inline __u32 file_of_call(struct fbt_slot *slot, struct task_struct *task, __u8 how,
-					  struct pt_regs *regs)
+static __always_inline __u32 file_of_call(struct fbt_slot *slot, struct task_struct *task,
+					  __u32 how, struct pt_regs *regs)
 {
 	__u32 fd = FIRST_OF(regs);
 	__u32 id;
@@ -86,7 +86,8 @@ static __noinline __u64 driver_command(__u64 second, __u64 third)
 	       command;
 }
 
-static __always_inline void enter_call(struct fbt_slot *slot, struct task_struct *task, __u32 nr)
+static __always_inline void enter_call(struct fbt_slot *slot, struct task_struct *task, __u32 nr,
+				       __u32 how)
 {
 	if (task->nvcsw != slot->awake_switches)
 		note_sleep(slot, SLEPT_OUTSIDE);
@@ -97,7 +98,6 @@ static __always_inline void enter_call(struct fbt_slot *slot, struct task_struct
 	if (call_detail < FBT_DETAIL_ESCALATED || nr >= FBT_NR_COUNT - 1)
 		return;
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	__u8 how = descriptors[nr];
 
 	slot->call_flags = FBT_CALL_ARGS;
 	slot->call_args[0] = FIRST_OF(regs);
@@ -122,12 +122,11 @@ static __always_inline __u64 leave_call(struct fbt_slot *slot, struct task_struc
 	__u64 minor = task->min_flt - slot->call_minor_faults;
 	__u64 major = task->maj_flt - slot->call_major_faults;
 
-	if (delay)
+	if (delay | minor | major) {
 		slot->step_delay_ns += delay;
-	if (minor)
 		slot->step_minor_faults += minor;
-	if (major)
 		slot->step_major_faults += major;
+	}
 	if (task->nvcsw != slot->awake_switches) {
 		slot->call_flags |= slot->call_flags ? FBT_CALL_BLOCKED : 0;
 		note_sleep(slot, duration > delay ? duration - delay : 0);
@@ -136,21 +135,16 @@ static __always_inline __u64 leave_call(struct fbt_slot *slot, struct task_struc
 }
 
 /*
- * Called when a call returns, after leave_call(). Returns its FBT_CALL_* flags, and sets call_file
- * if the call returned a descriptor.
+ * A call of a step has returned a descriptor: sets call_file. Not inlined: the look-up would make
+ * the program long, and few calls do.
  */
-static __always_inline __u32 know_call(struct fbt_slot *slot, struct task_struct *task, __u32 nr,
-				       long ret)
+__noinline int leave_made(struct fbt_slot *slot, __u32 fd)
 {
-	__u32 flags = slot->call_flags;
-
-	if (!flags)
+	if (!slot)
 		return 0;
-	if (nr < FBT_NR_COUNT && (descriptors[nr] & FBT_FD_MADE) && ret >= 0) {
-		forget_file(slot, ret);
-		slot->call_file = file_of(slot, task, ret);
-	}
-	return flags;
+	forget_file(slot, fd);
+	slot->call_file = file_of(slot, bpf_get_current_task_btf(), fd);
+	return 0;
 }
 
 #endif

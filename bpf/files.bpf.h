@@ -188,8 +188,9 @@ static __always_inline __u32 file_of(struct fbt_slot *slot, struct task_struct *
 
 	if (!file)
 		return 0;
+	/* The inode on the left: what is loaded before the helper is called takes stack. */
 	if (known->file == address && known->fd == fd &&
-	    known->inode == (__u64)BPF_CORE_READ(file, f_inode))
+	    (__u64)BPF_CORE_READ(file, f_inode) == known->inode)
 		return known->id;
 	return find_file(slot, address, fd);
 }

@@ -15,11 +15,9 @@
 #include "times.bpf.h"
 
 #ifdef __TARGET_ARCH_x86
-#define NR_RT_SIGRETURN 15
-#define STACK_OF(regs)	((regs)->sp)
+#define STACK_OF(regs) ((regs)->sp)
 #else
-#define NR_RT_SIGRETURN 139
-#define STACK_OF(regs)	((regs)->user_regs.sp)
+#define STACK_OF(regs) ((regs)->user_regs.sp)
 #endif
 
 /* SIG_DFL is 0. */

@@ -21,8 +21,8 @@ const volatile __u32 ring_shift = 10;
 const volatile __u32 self_tgid = 0;
 const volatile __u8 trace_all = 1;
 const volatile __u8 follow = 1;
-const volatile __u8 category[FBT_NR_COUNT] = {};
-const volatile __u8 descriptors[FBT_NR_COUNT] = {}; /* enum fbt_descriptor */
+/* By number: enum fbt_descriptor, enum fbt_trait, and the category << FBT_CATEGORY_SHIFT. */
+const volatile __u16 traits[FBT_NR_COUNT] = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

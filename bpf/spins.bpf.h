@@ -165,20 +165,19 @@ __noinline int sum_call(struct fbt_slot *slot, __u32 index, __u64 start, __u64 n
 	return 1;
 }
 
-static __always_inline bool may_spin(__u32 nr, __u32 flags)
+/* sched_yield; or poll, ppoll, epoll_wait, epoll_pwait or epoll_pwait2, whose arguments are known.
+ */
+static __always_inline bool may_spin(__u32 how, __u32 flags)
 {
-	if (nr == NR_SCHED_YIELD)
-		return true;
-	/* poll, ppoll; epoll_wait, epoll_pwait, epoll_pwait2 */
-	return (flags & FBT_CALL_ARGS) && nr < FBT_NR_COUNT && (descriptors[nr] & FBT_FD_POLLS);
+	return !(flags & FBT_CALL_BLOCKED) && (how & FBT_TRAIT_YIELD || flags & FBT_CALL_ARGS);
 }
 
-/* A call has returned. True: it needs no record of its own. */
-static __always_inline bool is_summed(struct fbt_slot *slot, __u32 index, __u64 start, __u64 now,
-				      long ret, __u32 flags, __u64 delay)
+/* A call of these traits has returned. True: it needs no record of its own. */
+static __always_inline bool is_summed(struct fbt_slot *slot, __u32 how, __u32 index, __u64 start,
+				      __u64 duration, long ret, __u32 flags, __u64 delay)
 {
-	if (!ret && !(flags & FBT_CALL_BLOCKED) && may_spin(slot->nr, flags))
-		return sum_call(slot, index, start, now, delay);
+	if (how & (FBT_FD_POLLS | FBT_TRAIT_YIELD) && !ret && may_spin(how, flags))
+		return sum_call(slot, index, start, start + duration, delay);
 	if (slot->spin_end_ns)
 		end_spin(slot);
 	return false;

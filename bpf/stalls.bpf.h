@@ -19,30 +19,55 @@ volatile __u32 has_runtimes = 0;
 #define GIL_AGAIN_NS  1000000
 #define GIL_TIMED_OUT (-110)
 
-/* Called at the entry of a futex call, when slot->start_ns is set. */
 static __always_inline void enter_gil(struct fbt_slot *slot, struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	__u64 address = FIRST_OF(regs);
-	__u32 op = SECOND_OF(regs) & OP_MASK, tgid = slot->tgid;
+	__u32 tgid = slot->tgid;
 	struct fbt_runtime *runtime = bpf_map_lookup_elem(&runtimes, &tgid);
 
 	slot->call_gil = runtime && address >= runtime->start && address < runtime->end &&
-			 op < 32 && (WAIT_OPS >> op & 1);
+			 is_wait(SECOND_OF(regs));
 	if (slot->call_gil &&
 	    (!slot->gil_again || slot->start_ns - slot->gil_end_ns > GIL_AGAIN_NS))
 		slot->gil_since_ns = slot->start_ns;
 }
 
-/* Called when a wait for the GIL returns; delay: of its duration, waiting for a CPU. */
-static __always_inline void leave_gil(struct fbt_slot *slot, __u64 now, long ret, __u64 duration,
-				      __u64 delay)
+/*
+ * Called at the entry of a futex call that has_news(), after enter_call(), when slot->start_ns is
+ * set. Not inlined: most calls of futex do not wait, and wake nobody whose wait is noted.
+ */
+__noinline int enter_futex(struct fbt_slot *slot, __u32 index)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!slot)
+		return 0;
+	if (has_runtimes)
+		enter_gil(slot, task);
+	if (call_detail >= FBT_DETAIL_ESCALATED)
+		look_for_waits(slot, task, index);
+	return 0;
+}
+
+static __always_inline bool has_news(const struct fbt_slot *slot)
+{
+	if (has_runtimes)
+		return true;
+	return call_detail >= FBT_DETAIL_ESCALATED && (open_waits.count || is_wait_of_step(slot));
+}
+
+/* Called when a wait for the GIL returns; delay: of its duration, waiting for a CPU. */
+__noinline int leave_gil(struct fbt_slot *slot, __u64 now, long ret, __u64 duration, __u64 delay)
+{
+	if (!slot)
+		return 0;
 	slot->gil_end_ns = now;
 	slot->gil_again = ret == GIL_TIMED_OUT;
 	slot->stalls.gil_ns += duration > delay ? duration - delay : 0;
 	slot->stalls.gil_waits++;
 	slot->call_gil = 0;
+	return 0;
 }
 
 #ifdef __TARGET_ARCH_x86

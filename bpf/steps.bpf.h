@@ -76,7 +76,7 @@ static __always_inline void leave_open_call(struct fbt_slot *slot, struct task_s
 {
 	__u32 nr = slot->nr < FBT_NR_COUNT ? slot->nr : FBT_NR_COUNT - 1;
 	__u64 delay = leave_call(slot, task, now - slot->start_ns);
-	__u8 which = category[nr];
+	__u32 which = traits[nr] >> FBT_CATEGORY_SHIFT;
 
 	if (which < FBT_CATEGORY_COUNT)
 		slot->call_delays_ns[which] += delay;

@@ -30,11 +30,18 @@ static __always_inline bool is_32_bit(struct task_struct *task)
 #endif
 }
 
-static __always_inline void add_call(struct fbt_sum *sum, __u64 duration, int failed)
+/* What rt_sigreturn returns is what the interrupted code had in that register. */
+static __always_inline bool has_failed(long ret, __u32 how)
+{
+	return (__u64)ret >= (__u64)-4095 && !(how & FBT_TRAIT_SIGRETURN);
+}
+
+static __always_inline void add_call(struct fbt_sum *sum, __u64 duration, long ret, __u32 how)
 {
 	sum->calls++;
 	sum->ns += duration;
-	sum->errors += failed;
+	if (has_failed(ret, how))
+		sum->errors++;
 	if (duration > sum->max_ns)
 		sum->max_ns = duration;
 }
@@ -83,21 +90,42 @@ int handle_sys_enter(struct bpf_raw_tracepoint_args *ctx)
 	if (!slot || is_probe_call(id))
 		return 0;
 	__u32 nr = is_32_bit(task) ? FBT_NR_COUNT - 1 : id;
-
-	if (slot->step_start_ns)
-		enter_call(slot, task, nr);
-	__u64 now = bpf_ktime_get_ns();
+	__u32 how = nr < FBT_NR_COUNT ? traits[nr] : 0;
 
 	slot->nr = nr;
+	if (slot->step_start_ns)
+		enter_call(slot, task, nr, how);
+	__u64 now = bpf_ktime_get_ns();
+
 	slot->start_ns = now;
 	slot->busy -= (now << 1) - 1;
-	if (nr == NR_FUTEX && has_runtimes)
-		enter_gil(slot, task);
-	if (nr == NR_FUTEX && call_detail >= FBT_DETAIL_ESCALATED)
-		enter_futex(slot, task, index);
-	else if (answers_wanted && nr < FBT_NR_COUNT && (descriptors[nr] & FBT_FD_WRITES))
-		enter_write(slot, index);
+	if (!(how & (FBT_TRAIT_FUTEX | FBT_FD_WRITES)))
+		return 0;
+	if (how & FBT_FD_WRITES) {
+		if (call_detail >= FBT_DETAIL_ESCALATED && answers_wanted)
+			enter_write(slot, index);
+		return 0;
+	}
+	if (call_detail >= FBT_DETAIL_ESCALATED && !slot->step_start_ns)
+		slot->call_delay_ns = run_delay_of(task);
+	if (has_news(slot))
+		enter_futex(slot, index);
 	return 0;
+}
+
+/* A call of the step, of these traits, has returned. */
+static __always_inline void leave_known_call(struct fbt_slot *slot, __u32 how, __u64 start,
+					     __u64 duration, long ret, __u64 delay)
+{
+	if (how & FBT_TRAIT_FUTEX) {
+		if (slot->call_gil)
+			leave_gil(slot, start + duration, ret, duration, delay);
+		leave_wait(slot);
+	} else if (how & FBT_TRAIT_SIGRETURN) {
+		leave_handler(slot);
+	} else if (ret >= 0 && slot->call_flags) {
+		leave_made(slot, ret);
+	}
 }
 
 SEC("raw_tp/sys_exit")
@@ -115,56 +143,45 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!slot)
 		return 0;
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = bpf_ktime_get_ns(), start = slot->start_ns;
 
-	/* The entry was not seen: the thread was created, or tracing of it began, in this call. */
-	if (!slot->start_ns) {
-		if (slot->born_ns == ~0ull)
-			slot->born_ns = now;
-		if (call_detail >= FBT_DETAIL_ESCALATED)
-			leave_unseen_call(slot, index, now);
+	if (!start) {
+		leave_unseen_call(slot, index, now);
 		return 0;
 	}
-	__u64 start = slot->start_ns;
-	__u64 duration = now - start;
-	__u32 nr = slot->nr < FBT_NR_COUNT ? slot->nr : FBT_NR_COUNT - 1;
-	__u32 at = index * FBT_NR_COUNT + nr;
-	/* What rt_sigreturn returns is what the interrupted code had in that register. */
-	int failed = nr != NR_RT_SIGRETURN && (__u64)ret >= (__u64)-4095;
+	__u64 duration = now - start, delay = 0;
+	__u32 nr = slot->nr < FBT_NR_COUNT ? slot->nr : FBT_NR_COUNT - 1, flags = 0;
+	__u32 how = traits[nr], at = index * FBT_NR_COUNT + nr;
 	struct fbt_sum *row = bpf_map_lookup_elem(&rows, &at);
 
 	slot->start_ns = 0;
 	slot->busy += (now << 1) - 1;
 	if (row)
-		add_call(row, duration, failed);
+		add_call(row, duration, ret, how);
 	if (duration >= FBT_LONG_NS && call_detail >= FBT_DETAIL_ESCALATED)
-		leave_long_call(slot, index, start, now);
+		leave_long_call(slot, index, start, start + duration);
 	if (slot->step_start_ns) {
-		__u64 delay = leave_call(slot, task, duration);
-		__u8 which = category[nr];
+		__u32 which = how >> FBT_CATEGORY_SHIFT;
 
-		if (nr == NR_FUTEX && slot->call_gil)
-			leave_gil(slot, now, ret, duration, delay);
-
+		delay = leave_call(slot, task, duration);
 		if (which < FBT_CATEGORY_COUNT) {
-			add_call(&slot->sums[which], duration, failed);
+			add_call(&slot->sums[which], duration, ret, how);
 			if (delay)
 				slot->call_delays_ns[which] += delay;
 		}
-		if (nr == NR_RT_SIGRETURN)
-			leave_handler(slot);
-		if (call_detail >= FBT_DETAIL_ESCALATED) {
-			__u32 flags = leave_wait(know_call(slot, task, nr, ret));
-
-			if (!is_summed(slot, index, start, now, ret, flags, delay))
-				send_call(slot, index, start, duration, ret, flags, delay);
-		}
-		return 0;
+		if (how & (FBT_TRAIT_FUTEX | FBT_TRAIT_SIGRETURN | FBT_FD_MADE))
+			leave_known_call(slot, how, start, duration, ret, delay);
+		if (call_detail < FBT_DETAIL_ESCALATED)
+			return 0;
+		flags = slot->call_flags;
+	} else {
+		if (how & FBT_TRAIT_FUTEX && slot->call_gil)
+			leave_gil(slot, start + duration, ret, duration, 0);
+		if (call_detail != FBT_DETAIL_ALL)
+			return 0;
 	}
-	if (nr == NR_FUTEX && slot->call_gil)
-		leave_gil(slot, now, ret, duration, 0);
-	if (call_detail == FBT_DETAIL_ALL && !is_summed(slot, index, start, now, ret, 0, 0))
-		send_call(slot, index, start, duration, ret, 0, 0);
+	if (!is_summed(slot, how, index, start, duration, ret, flags, delay))
+		send_call(slot, index, start, duration, ret, flags, delay);
 	return 0;
 }
 

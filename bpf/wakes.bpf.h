@@ -156,19 +156,25 @@ __noinline int note_wake(struct fbt_wait *wait, struct fbt_slot *slot, __u32 ind
 	return 0;
 }
 
-/* Called at the entry of a futex call, after enter_call(), when slot->start_ns is set. */
-static __always_inline void enter_futex(struct fbt_slot *slot, struct task_struct *task,
-					__u32 index)
+static __always_inline bool is_wait(__u64 argument)
 {
-	if (!slot->step_start_ns) {
-		slot->call_delay_ns = run_delay_of(task);
-	} else {
-		__u32 op = slot->call_args[1] & OP_MASK;
+	__u32 op = argument & OP_MASK;
 
-		if (op < 32 && (WAIT_OPS >> op & 1)) {
-			note_wait(slot, index);
-			return;
-		}
+	return op < 32 && (WAIT_OPS >> op & 1);
+}
+
+/* The futex call that is open was entered in a step, and waits. */
+static __always_inline bool is_wait_of_step(const struct fbt_slot *slot)
+{
+	return slot->step_start_ns && is_wait(slot->call_args[1]);
+}
+
+static __always_inline void look_for_waits(struct fbt_slot *slot, struct task_struct *task,
+					   __u32 index)
+{
+	if (is_wait_of_step(slot)) {
+		note_wait(slot, index);
+		return;
 	}
 	if (!open_waits.count)
 		return;
@@ -285,16 +291,20 @@ static __always_inline void read_past_call(struct fbt_past_call *call, struct fb
 }
 
 /*
- * The end of a call whose entry was not seen. A new thread ends its clone so, after it has waited
- * for its first CPU.
+ * The end of a call whose entry was not seen: the thread was created, or tracing of it began, in
+ * this call. A new thread ends its clone so, after it has waited for its first CPU.
  */
 __noinline int leave_unseen_call(struct fbt_slot *slot, __u32 index, __u64 now)
 {
 	struct fbt_past *past = bpf_map_lookup_elem(&pasts, &index);
 	struct fbt_past_call call;
 
+	if (!slot)
+		return 0;
+	if (slot->born_ns == ~0ull)
+		slot->born_ns = now;
 	/* The calls of the kernel's own probes end so too, again and again. */
-	if (!slot || !past || past->tid == slot->tid)
+	if (call_detail < FBT_DETAIL_ESCALATED || !past || past->tid == slot->tid)
 		return 0;
 	past->tid = slot->tid;
 	past->count = 0;
@@ -308,18 +318,19 @@ __noinline int leave_unseen_call(struct fbt_slot *slot, __u32 index, __u64 now)
 	return 0;
 }
 
-/* At the end of each call in a step. Returns the flags of its record. */
-static __always_inline __u32 leave_wait(__u32 flags)
+/* At the end of a futex call in a step. */
+static __always_inline void leave_wait(struct fbt_slot *slot)
 {
-	if (flags & FBT_CALL_NOTED)
-		__sync_fetch_and_sub(&open_waits.count, 1);
-	return flags & ~FBT_CALL_NOTED;
+	if (!(slot->call_flags & FBT_CALL_NOTED))
+		return;
+	__sync_fetch_and_sub(&open_waits.count, 1);
+	slot->call_flags &= ~FBT_CALL_NOTED;
 }
 
 /* The step has waited for something to read. */
 static __always_inline bool is_answered(__u32 nr)
 {
-	return nr < FBT_NR_COUNT && (descriptors[nr] & FBT_FD_WAITS);
+	return nr < FBT_NR_COUNT && (traits[nr] & FBT_FD_WAITS);
 }
 
 static __always_inline struct fbt_answered *answered_of(__u32 tgid)

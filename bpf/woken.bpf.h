@@ -74,7 +74,7 @@ static __always_inline __u32 context_of(struct task_struct *waker, void *ctx, __
 
 	if (!is_in_interrupt(waker, ctx))
 		return is_kernel ? FBT_WOKEN_BY_KERNEL : FBT_WOKEN_BY_THREAD;
-	if (!is_kernel && nr < FBT_NR_COUNT && (descriptors[nr] & FBT_FD_WRITES))
+	if (!is_kernel && nr < FBT_NR_COUNT && (traits[nr] & FBT_FD_WRITES))
 		return FBT_WOKEN_WHILE_SENDING;
 	return FBT_WOKEN_BY_INTERRUPT;
 }

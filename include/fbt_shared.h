@@ -60,6 +60,14 @@ enum fbt_descriptor {
 	FBT_FD_DRIVER = 128,
 };
 
+/* In one word with these: calls that are more than that, and the category of the call. */
+enum fbt_trait {
+	FBT_TRAIT_FUTEX = 256,
+	FBT_TRAIT_SIGRETURN = 512, /* the end of a signal handler */
+	FBT_TRAIT_YIELD = 1024,	   /* sched_yield */
+};
+#define FBT_CATEGORY_SHIFT 13
+
 /* IORING_ENTER_REGISTERED_RING */
 #define FBT_RING_INDEX 16
 

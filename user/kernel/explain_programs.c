@@ -55,7 +55,7 @@ static int set_up(struct explain_bpf *skel, struct loader *loader)
 	int err = bpf_map__set_max_entries(skel->maps.cpu_waits, shared->cpu_count);
 
 	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++)
-		skel->rodata->descriptors[nr] = syscall_descriptors(syscalls_arch(), nr);
+		skel->rodata->traits[nr] = syscall_traits(syscalls_arch(), nr);
 
 	return err ? err : bpf_map__set_max_entries(skel->maps.taken_by, shared->slot_count);
 }

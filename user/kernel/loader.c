@@ -140,10 +140,8 @@ static void set_knobs(struct loader *loader)
 	skel->rodata->free_mask = shared->slot_count - 1;
 	skel->rodata->ring_shift = shared->ring_shift;
 	skel->rodata->ring_mask = (1u << shared->ring_shift) - 1;
-	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++) {
-		skel->rodata->category[nr] = syscall_category(syscalls_arch(), nr);
-		skel->rodata->descriptors[nr] = syscall_descriptors(syscalls_arch(), nr);
-	}
+	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++)
+		skel->rodata->traits[nr] = syscall_traits(syscalls_arch(), nr);
 	if (!loader__traces_calls(loader)) {
 		bpf_program__set_autoload(skel->progs.handle_sys_enter, false);
 		bpf_program__set_autoload(skel->progs.handle_sys_exit, false);

@@ -121,6 +121,21 @@ uint32_t syscall_descriptors(enum fbt_arch arch, uint32_t nr)
 	return found;
 }
 
+uint16_t syscall_traits(enum fbt_arch arch, uint32_t nr)
+{
+	uint32_t traits = (uint32_t)syscall_category(arch, nr) << FBT_CATEGORY_SHIFT;
+	const char *name = syscall_name(arch, nr);
+
+	traits |= syscall_descriptors(arch, nr);
+	if (name && !strcmp(name, "futex"))
+		traits |= FBT_TRAIT_FUTEX;
+	if (name && !strcmp(name, "rt_sigreturn"))
+		traits |= FBT_TRAIT_SIGRETURN;
+	if (name && !strcmp(name, "sched_yield"))
+		traits |= FBT_TRAIT_YIELD;
+	return (uint16_t)traits;
+}
+
 const char *category_name(enum fbt_category category)
 {
 	static const char *const names[FBT_CATEGORY_COUNT] = {

@@ -21,6 +21,9 @@ enum fbt_category syscall_category(enum fbt_arch arch, uint32_t nr);
 /* The FBT_FD_* of a syscall (enum fbt_descriptor); 0 if it neither takes nor returns one. */
 uint32_t syscall_descriptors(enum fbt_arch arch, uint32_t nr);
 
+/* All that the kernel side knows of a call by its number: see enum fbt_trait. */
+uint16_t syscall_traits(enum fbt_arch arch, uint32_t nr);
+
 /* "mmap", "futex", "ioctl", "read", "write", "other". */
 const char *category_name(enum fbt_category category);
 

@@ -274,6 +274,27 @@ static void other_syscalls_have_no_descriptor(void **state)
 	assert_int_equal(syscall_descriptors((enum fbt_arch)3, 0), 0);
 }
 
+static void traits_have_the_category_and_what_is_special(void **state)
+{
+	const uint32_t x86[] = {202, 15, 24}, arm[] = {98, 139, 124};
+	const uint32_t special[] = {FBT_TRAIT_FUTEX, FBT_TRAIT_SIGRETURN, FBT_TRAIT_YIELD};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		uint32_t category = (i ? FBT_OTHER : FBT_FUTEX) << FBT_CATEGORY_SHIFT;
+
+		assert_int_equal(syscall_traits(FBT_ARCH_X86_64, x86[i]), special[i] | category);
+		assert_int_equal(syscall_traits(FBT_ARCH_ARM64, arm[i]), special[i] | category);
+	}
+	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++) {
+		uint32_t traits = syscall_traits(FBT_ARCH_X86_64, nr);
+
+		assert_int_equal(traits & 0xff, syscall_descriptors(FBT_ARCH_X86_64, nr));
+		assert_int_equal(traits >> FBT_CATEGORY_SHIFT,
+				 syscall_category(FBT_ARCH_X86_64, nr));
+	}
+}
+
 static void syscall_descriptors_follow_the_architecture(void **state)
 {
 	assert_int_equal(syscall_descriptors(FBT_ARCH_X86_64, 16), FBT_FD_FIRST | FBT_FD_DRIVER);
@@ -301,6 +322,7 @@ int main(void)
 		cmocka_unit_test(other_syscalls_have_no_descriptor),
 		cmocka_unit_test(syscalls_that_wait_for_an_answer_or_give_one_are_told),
 		cmocka_unit_test(syscall_descriptors_follow_the_architecture),
+		cmocka_unit_test(traits_have_the_category_and_what_is_special),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
