@@ -105,9 +105,14 @@ static __always_inline int describe_file(const struct file_key *key, struct file
 {
 	struct path_walk *walk = bpf_map_lookup_elem(&path_walks, &zero);
 	struct task_struct *task = bpf_get_current_task_btf();
+	int id;
 
 	if (!walk)
 		return 0;
+	if (__sync_lock_test_and_set(&walk->busy, 1)) {
+		count_lost(FBT_LOST_FILES);
+		return 0;
+	}
 	walk->dentry = (__u64)BPF_CORE_READ(file, f_path.dentry);
 	walk->mount = (__u64)BPF_CORE_READ(file, f_path.mnt);
 	walk->root_dentry = (__u64)BPF_CORE_READ(task, fs, root.dentry);
@@ -121,7 +126,9 @@ static __always_inline int describe_file(const struct file_key *key, struct file
 	walk->record.magic = BPF_CORE_READ(inode, i_sb, s_magic);
 	walk->record.flags = key->deleted ? FBT_PATH_DELETED : 0;
 	walk->record.length = 0;
-	return announce_file(walk);
+	id = announce_file(walk);
+	*(volatile __u32 *)&walk->busy = 0;
+	return id;
 }
 
 /*

@@ -214,6 +214,8 @@ struct {
 
 /* State of a walk from a file up to the root directory. */
 struct path_walk {
+	__u32 busy; /* see path_walks */
+	__u32 reserved;
 	__u64 dentry;
 	__u64 mount; /* struct vfsmount */
 	__u64 root_dentry;
@@ -223,8 +225,9 @@ struct path_walk {
 };
 
 /*
- * Here because a path_walk is too large for the stack. One per CPU is enough, because the programs
- * that use it are not preempted.
+ * Here because a path_walk is too large for the stack. One per CPU is enough: before Linux 7, the
+ * programs that use it are not preempted. Where another one is in the middle of it, a file has no
+ * name until it is next used.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -431,6 +431,25 @@ int loader__attach_syscalls(struct loader *loader)
 	return err;
 }
 
+static uint64_t misses_of(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = {0};
+	__u32 size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
+		return 0;
+	return info.recursion_misses;
+}
+
+uint64_t loader__missed_calls(const struct loader *loader)
+{
+	const struct trace_bpf *skel = loader->skel;
+
+	if (!loader__traces_calls(loader))
+		return 0;
+	return misses_of(skel->progs.handle_sys_enter) + misses_of(skel->progs.handle_sys_exit);
+}
+
 int loader__add_target(struct loader *loader, uint32_t tgid)
 {
 	struct fbt_target_state fresh = {0};

@@ -45,6 +45,13 @@ int loader__attach_threads(struct loader *loader);
 bool loader__traces_calls(const struct loader *loader);
 int loader__attach_syscalls(struct loader *loader);
 
+/*
+ * How often a program for system calls was left out since it was loaded: from Linux 7 on it may be
+ * preempted, and is not run for another thread on that CPU meanwhile. At most so many calls, of all
+ * processes, are neither counted nor recorded.
+ */
+uint64_t loader__missed_calls(const struct loader *loader);
+
 /* From now on, new threads of tgid are traced. */
 int loader__add_target(struct loader *loader, uint32_t tgid);
 void loader__remove_target(struct loader *loader, uint32_t tgid);

@@ -26,6 +26,7 @@ struct loader {
 	int again;    /* number of further times that it is delivered */
 	int count;
 	int turn;
+	uint64_t missed; /* system calls */
 };
 
 struct shared *loader__shared(struct loader *loader)
@@ -52,6 +53,11 @@ struct task_list *loader__task_list(const struct loader *loader)
 bool loader__traces_calls(const struct loader *loader)
 {
 	return true;
+}
+
+uint64_t loader__missed_calls(const struct loader *loader)
+{
+	return loader->missed;
 }
 
 void loader__drain_events(struct loader *loader,
@@ -232,6 +238,19 @@ static void a_file_that_never_comes_is_counted(void **state)
 	assert_int_equal(kept_call(fixture, 0)->header.flags, FBT_CALL_ARGS);
 	fixture->loader.shared->control->lost[FBT_LOST_FILES] = 3;
 	assert_int_equal(files_lost(fixture), 4);
+}
+
+static void calls_that_the_kernel_left_out_are_lost(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_lost *lost;
+
+	fixture->loader.missed = 5;
+	stream__discard(fixture->stream);
+	fixture->loader.missed = 12;
+	stream__finish(fixture->stream, 1000);
+	lost = kept(&fixture->keeper, fixture->keeper.count - 1, FBT_EVENT_LOST);
+	assert_int_equal(lost->count[FBT_LOST_CALLS], 7);
 }
 
 /* The step may have ended after the cutoff of the calls. */
@@ -444,6 +463,7 @@ int main(void)
 		TEST(a_call_waits_for_its_file),
 		TEST(a_file_that_never_comes_is_counted),
 		TEST(many_calls_do_not_wait_longer_than_one),
+		TEST(calls_that_the_kernel_left_out_are_lost),
 		TEST(a_step_that_came_while_calls_were_sent_waits),
 		TEST(an_open_call_of_a_step_has_its_arguments),
 		TEST(a_thread_that_is_gone_is_not_named),
