@@ -8,6 +8,7 @@
 #define FBT_STEPS_BPF_H
 
 #include <bpf/bpf_tracing.h>
+#include "args.bpf.h"
 #include "calls.bpf.h"
 #include "faults.bpf.h"
 #include "frames.bpf.h"
@@ -80,16 +81,6 @@ static __always_inline void leave_open_call(struct fbt_slot *slot, struct task_s
 
 	if (which < FBT_CATEGORY_COUNT)
 		slot->call_delays_ns[which] += delay;
-}
-
-/* How far a future has come: enum fbt_future_state. */
-static __always_inline __u8 read_state(__u64 address)
-{
-	__u8 state = FBT_FUTURE_UNKNOWN;
-
-	if (bpf_probe_read_user(&state, sizeof(state), (void *)address))
-		state = FBT_FUTURE_UNKNOWN;
-	return state;
 }
 
 /* The state is in the future itself, which its owner keeps at least until control is back there. */
@@ -211,76 +202,6 @@ out:
 	slot->step_end_cpu_ns = cpu_clock(task, slot->step_end_ns);
 	slot->step_end_delay_ns = run_delay_of(task);
 	return 0;
-}
-
-/* libbpf before 1.2 has no PT_REGS_PARM6. */
-#ifdef __TARGET_ARCH_x86
-#define SIXTH_ARGUMENT(ctx) ((ctx)->r9)
-#else
-#define SIXTH_ARGUMENT(ctx) (((const volatile struct user_pt_regs *)(ctx))->regs[5])
-#endif
-
-static __always_inline long read_width(__s64 *value, __u64 address, __u32 width)
-{
-	__u32 word = 0;
-	long err;
-
-	if (width >= 2)
-		return bpf_probe_read_user(value, sizeof(*value), (void *)address);
-	err = bpf_probe_read_user(&word, sizeof(word), (void *)address);
-	*value = width == 0 ? (__s64)(__s32)word : (__s64)word;
-	return err;
-}
-
-/* Elements of a vector; see struct step_arg. */
-static __always_inline bool count_elements(const struct fbt_arg_spec *arg, __u64 base, __s64 *value)
-{
-	__u64 begin, end, limit;
-
-	if (bpf_probe_read_user(&begin, sizeof(begin), (void *)(base + arg->offset[0])) ||
-	    bpf_probe_read_user(&end, sizeof(end), (void *)(base + arg->offset[1])) ||
-	    bpf_probe_read_user(&limit, sizeof(limit), (void *)(base + arg->limit_offset)))
-		return false;
-	*value = (end - begin) / arg->element;
-	return end >= begin && (end - begin) % arg->element == 0 && (__u64)*value <= limit;
-}
-
-static __always_inline void read_args(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie)
-{
-	__u32 kind = cookie & FBT_PROBE_KIND;
-	struct fbt_kind_args *spec = bpf_map_lookup_elem(&kind_args, &kind);
-	/* Read all registers: the verifier allows only constant offsets into the context. */
-	volatile __u64 registers[8] = {
-		PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx),	 PT_REGS_PARM3(ctx),	PT_REGS_PARM4(ctx),
-		PT_REGS_PARM5(ctx), SIXTH_ARGUMENT(ctx), entry_sp(ctx, cookie),
-	};
-
-	slot->arg_mask = 0;
-	slot->step_future = 0;
-	if (!spec)
-		return;
-	if (spec->is_future) {
-		slot->step_future = registers[spec->future_base & 7];
-		slot->step_state_at = slot->step_future + spec->state_offset;
-		slot->step_state = read_state(slot->step_state_at);
-	}
-	for (__u32 i = 0; i < FBT_ARG_COUNT; i++) {
-		if (i >= spec->count)
-			break;
-		struct fbt_arg_spec *arg = &spec->args[i];
-		__s64 value = registers[arg->base & 7];
-
-		if (arg->element && !count_elements(arg, value, &value))
-			continue;
-		if (arg->reads >= 1 && read_width(&value, value + arg->offset[0], arg->width[0]))
-			continue;
-		if (arg->reads >= 2 && read_width(&value, value + arg->offset[1], arg->width[1]))
-			continue;
-		if (arg->optional && value == (__s64)(1ull << 63))
-			continue;
-		slot->args[i] = value;
-		slot->arg_mask |= 1u << i;
-	}
 }
 
 /*
@@ -611,8 +532,11 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 	if (slot->step_start_ns) {
 		__u64 now = bpf_ktime_get_ns();
 
-		if (is_nested(slot, ctx, cookie, sp) || is_same_hit(slot, cookie, sp, now))
+		if (is_nested(slot, ctx, cookie, sp) || is_same_hit(slot, cookie, sp, now)) {
+			if (slot->inner_wanted && sp < slot->step_sp)
+				begin_inner(ctx, slot, cookie, sp, now);
 			return 0;
+		}
 		close_step(slot, now, FBT_END_UNWOUND);
 	}
 	if (slot->unseen_sp && is_in_unseen(slot, ctx, sp)) {
@@ -804,8 +728,11 @@ static __always_inline int end_step(struct pt_regs *ctx, __u64 cookie, const str
 		sp -= sizeof(__u64);
 #endif
 	if (!(cookie & FBT_PROBE_NO_SP)) {
-		if (sp < slot->step_sp)
+		if (sp < slot->step_sp) {
+			if (slot->inner_wanted)
+				end_inner(slot, sp);
 			return 0;
+		}
 		if (sp > slot->step_sp && end == FBT_END_RETURN)
 			end = FBT_END_UNWOUND;
 		if (sp == slot->step_sp && (cookie & FBT_PROBE_TAIL)) {

@@ -163,6 +163,10 @@ struct fbt_thread_name {
 /* It polls a future, and when that is ready cannot be told, so each poll is a step. */
 #define FBT_KIND_POLLED 1
 #define FBT_KIND_PYTHON 2 /* a Python function: address is 0, and path is its source file */
+/* Its argument i is given by calls inside of the step, so there is none where there are none. */
+#define FBT_KIND_INNER(i) (256u << (i))
+/* That argument is how long these took, in us. */
+#define FBT_KIND_TIMED(i) (4096u << (i))
 
 /*
  * A step function. Strings: name (demangled), path as the target sees it, the names of its

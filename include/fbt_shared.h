@@ -255,6 +255,14 @@ struct fbt_slot {
 	__u64 memory_hits;
 	__u64 memory_seen_ns;
 	__s64 args[FBT_ARG_COUNT];
+	/*
+	 * Of arguments that calls inside of the step give (fbt_kind_args.given, here too): the
+	 * stack pointer of the call that is open, 0: none is, and when it began.
+	 */
+	__u64 inner_sp[FBT_ARG_COUNT];
+	__u64 inner_since_ns[FBT_ARG_COUNT];
+	__u32 inner_wanted;
+	__u32 arg_kind; /* what args and arg_mask are of */
 	struct fbt_slot_file files[FBT_SLOT_FILES];
 	/* Signal handlers of the step, see bpf/handlers.bpf.h. */
 	struct fbt_slot_handler handlers[FBT_HANDLERS];
@@ -709,7 +717,7 @@ struct fbt_arg_spec {
 	__u32 element;	/* if not 0, see struct step_arg */
 	__s32 limit_offset;
 	__u32 optional; /* the least s64 means that there is no value */
-	__u32 reserved;
+	__u32 name;	/* of a Python function: a hash; see struct fbt_kind_args */
 };
 
 struct fbt_kind_args {
@@ -718,6 +726,16 @@ struct fbt_kind_args {
 	__u32 is_future;
 	__u32 future_base; /* as fbt_arg_spec.base */
 	__s32 state_offset;
+	/*
+	 * Bit i: args[i] is not read. It is the sum over the calls of other Python functions inside
+	 * of the step, of their arguments that have its name; or, with the same bit of timed, of
+	 * the durations, in us, of those of the function with its name; or, with that of before,
+	 * args[base] of the thread's last step, if that was of this kind.
+	 */
+	__u32 given;
+	__u32 timed;
+	__u32 before;
+	__u32 name; /* of the function: a hash, 0 unless it is one of Python */
 	struct fbt_arg_spec args[FBT_ARG_COUNT];
 };
 

@@ -190,6 +190,19 @@ class Trace:
                     yield name, ts, value, ends.get((ts, name[:-len(' duration')]), [])
 
 
+    def arguments(self):
+        """The other counters of steps, likewise."""
+        args = defaultdict(list)
+        for piece in self.slices():
+            if piece[1] == 'step':
+                args[piece[4], piece[0]].append(piece[6])
+        for ts, _, event, _ in self.events:
+            for uuid, value in zip(event.extra_counter_track_uuids, event.extra_counter_values):
+                kind, _, name = self.tracks[uuid][2].rpartition(' ')
+                if name != 'duration':
+                    yield kind + ' ' + name, ts, value, [each.get(name) for each in args[ts, kind]]
+
+
 def without_arguments(name):
     shorter = re.sub(r'(?<=\w)(::)?<[^<>]*>', '', name)
     return name if shorter == name else without_arguments(shorter)
@@ -283,7 +296,8 @@ def main():
     got = [(*piece[:4], piece[4] // 1000, piece[5] // 1000, piece[6]) for piece in slices]
     found = list(differences(wanted, got))
     found += [f'counter {name} at {ts} is {value}, not {lengths}'
-              for name, ts, value, lengths in trace.durations() if lengths and value not in lengths]
+              for name, ts, value, lengths in [*trace.durations(), *trace.arguments()]
+              if lengths and value not in lengths]
     if len(sys.argv) > 3:
         found += wrong_stacks(slices, sys.argv[3])
     for line in found[:5]:

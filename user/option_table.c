@@ -304,8 +304,9 @@ const struct option_row option_table[] = {
 	 .take = take_time, FIELD(judging.classify.budget_us), .unit_ns = NS_PER_US,
 	 .field_ns = NS_PER_US, .min = NS_PER_US, .max = BUDGET_MAX},
 	{"class-by", 0, OPTION_MORE, "NAME",
-	 "Compare steps with a similar --step-arg NAME, e.g. n_tokens (default: n_tokens of Python "
-	 "functions, else a similar amount of work; of diff: n_tokens, else the first by name)",
+	 "Compare steps with a similar --step-arg NAME, e.g. n_tokens (default: n_waited or "
+	 "n_tokens of Python functions, else a similar amount of work; of diff: these, else the "
+	 "first by name)",
 	 TEXT(judging.classify.class_by)},
 	{"context", 0, OPTION_MORE, "N",
 	 "Number of steps before and after an escalated step whose calls are in the trace too "

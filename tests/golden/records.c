@@ -118,6 +118,10 @@ static void write_kind(struct events *events)
 		kind->header.flags |= FBT_KIND_POLLED;
 	if (line_take_number(&events->line, "python", 0))
 		kind->header.flags |= FBT_KIND_PYTHON;
+	/* Masks of arguments. */
+	kind->header.flags |=
+		(__u16)(line_take_number(&events->line, "inner", 0) * FBT_KIND_INNER(0) |
+			line_take_number(&events->line, "timed", 0) * FBT_KIND_TIMED(0));
 	kind->tgid = record_take_tgid(events);
 	record_add_string(events, name, strlen(name));
 	record_add_string(events, path, strlen(path));

@@ -12,6 +12,7 @@
 
 /* The argument of Python engines that says how much there is to do. */
 #define TOKENS "n_tokens"
+#define WAITED "n_waited" /* see class_argument() */
 
 uint32_t size_bin(uint64_t size)
 {
@@ -68,19 +69,28 @@ void side__free(struct side *side)
 	free(side);
 }
 
+static int find_argument(const char *const arguments[FBT_ARG_COUNT], const char *name)
+{
+	for (int i = 0; i < FBT_ARG_COUNT; i++) {
+		if (arguments[i] && !strcmp(arguments[i], name))
+			return i;
+	}
+	return -1;
+}
+
 int side_choose_argument(const char *class_by, const char *const arguments[FBT_ARG_COUNT])
 {
-	int first = -1;
+	int chosen = find_argument(arguments, class_by ? class_by : WAITED);
 
-	for (int i = 0; i < FBT_ARG_COUNT; i++) {
-		if (!arguments[i])
-			continue;
-		if (!strcmp(arguments[i], class_by ? class_by : TOKENS))
-			return i;
-		if (first < 0 || strcmp(arguments[i], arguments[first]) < 0)
-			first = i;
+	if (class_by)
+		return chosen;
+	if (chosen < 0)
+		chosen = find_argument(arguments, TOKENS);
+	for (int i = 0, first = chosen; i < FBT_ARG_COUNT && first < 0; i++) {
+		if (arguments[i] && (chosen < 0 || strcmp(arguments[i], arguments[chosen]) < 0))
+			chosen = i;
 	}
-	return class_by ? -1 : first;
+	return chosen;
 }
 
 static struct side_kind *make_kind(const char *name, const char *argument, bool is_interval)

@@ -121,8 +121,8 @@ void side__free(struct side *side);
 
 /*
  * Index of a step function, which is added if it is not there. arguments are the names of what is
- * recorded of it, NULL where there is none: the size is class_by, else n_tokens, else the first by
- * name. -ENOSPC: there are too many; or -ENOMEM.
+ * recorded of it, NULL where there is none: the size is class_by, else n_waited, n_tokens, or the
+ * first by name. -ENOSPC: there are too many; or -ENOMEM.
  */
 int side__kind(struct side *side, const char *name, const char *const arguments[FBT_ARG_COUNT],
 	       bool is_interval);

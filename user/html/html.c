@@ -113,7 +113,7 @@ static void write_kinds(const struct sink_html *self, const struct window *windo
 		json_object_begin(json, NULL);
 		json_uint(json, "kind", i);
 		json_string(json, "name", window__kind_name(window, i));
-		json_string(json, "arg", window->kinds[i].arg_names[0]);
+		json_string(json, "arg", window->kinds[i].arg_names[points_arg(&self->points, i)]);
 		timeline__write(self->timelines[i], json, "timeline");
 		json_object_end(json);
 	}

@@ -82,8 +82,7 @@ int points_add(struct points *points, const struct window *window, const struct 
 		.number = step->number,
 		.start_ns = sub_saturating(record->start_ns, window->record.start_ns),
 		.total_ns = step_total_ns(step),
-		.arg = record->args[0],
-		.arg_known = record->arg_mask & 1,
+		.arg_mask = record->arg_mask,
 		.tid = record->tid,
 		.kind = record->kind < FBT_KIND_COUNT ? (uint8_t)record->kind : 0,
 		.parts_known = parts.known,
@@ -91,6 +90,8 @@ int points_add(struct points *points, const struct window *window, const struct 
 		.complete = step->complete,
 	};
 	memcpy(points->latest.part_ns, parts.ns, sizeof(parts.ns));
+	memcpy(points->latest.args, record->args, sizeof(record->args));
+	points->arg_masks[points->latest.kind] |= record->arg_mask;
 	points->has_latest = true;
 	points->seen++;
 	return err;
@@ -198,6 +199,13 @@ static bool has_part(const struct points *points, int part)
 	return false;
 }
 
+uint32_t points_arg(const struct points *points, uint32_t kind)
+{
+	uint32_t mask = points->arg_masks[kind];
+
+	return mask ? (uint32_t)__builtin_ctz(mask) : 0;
+}
+
 static void write_args(const struct points *points, struct json *json)
 {
 	const point_vec *both[] = {&points->kept, &points->wrong};
@@ -207,8 +215,10 @@ static void write_args(const struct points *points, struct json *json)
 		for (size_t j = 0; j < both[i]->count; j++) {
 			const struct point *point = &both[i]->items[j];
 
-			if (point->arg_known)
-				json_int(json, NULL, point->arg);
+			uint32_t arg = points_arg(points, point->kind);
+
+			if (point->arg_mask >> arg & 1)
+				json_int(json, NULL, point->args[arg]);
 			else
 				json_null(json, NULL);
 		}

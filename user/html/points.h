@@ -27,13 +27,13 @@ struct point {
 	uint64_t start_ns; /* since the begin of the window */
 	uint64_t total_ns;
 	uint64_t part_ns[STEP_PARTS];
-	int64_t arg; /* its first argument */
+	int64_t args[FBT_ARG_COUNT];
+	uint32_t arg_mask;
 	uint32_t tid;
 	uint8_t kind;
 	uint8_t cause; /* enum cause_kind + 1; 0: not escalated */
 	bool parts_known;
 	bool calls_known;
-	bool arg_known;
 	bool complete;
 	uint64_t usual_ns; /* of an escalated step, or 0 */
 	char *words;	   /* its cause; NULL: not kept, or not escalated */
@@ -49,6 +49,7 @@ struct points {
 	uint64_t seen;
 	uint32_t stride; /* an ordinary point stands for up to this many steps; 0 is 1 */
 	uint32_t wordy;	 /* points with words */
+	uint32_t arg_masks[FBT_KIND_COUNT]; /* the arguments that any step had */
 	struct {
 		struct point longest;
 		uint32_t count;
@@ -64,6 +65,9 @@ int points_escalate(struct points *points, const struct window *window,
 
 /* After the last step. */
 int points_end(struct points *points);
+
+/* Which argument of a kind's steps is written: the first that any had. */
+uint32_t points_arg(const struct points *points, uint32_t kind);
 
 /* Writes {"seen":…,"stride":…,"parts":[names],"columns":{…},"words":[[number, text], …]}. */
 void points_write(const struct points *points, struct json *json, const char *key);

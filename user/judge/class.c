@@ -27,8 +27,9 @@ _Static_assert(WINDOW_PROCESSES_MAX <= 1 << (32 - KEY_PROCESS),
 	       "and so do the processes of one number");
 #define BUCKETS 64
 
-/* The argument of Python engines that says how much there is to do. */
+/* The arguments of Python engines that say how much there is to do. */
 #define TOKENS "n_tokens"
+#define WAITED "n_waited"
 
 /* An anomaly is rare beside those nearby, and rarer beside others: class_table__find_standard. */
 #define NEIGHBOUR_REACH 3 /* buckets */
@@ -575,17 +576,22 @@ static uint64_t bucket_of(uint64_t value)
 	return value ? BUCKETS - (uint64_t)__builtin_clzll(value) : 0;
 }
 
+static bool has_arg(const struct kind *kind, const char *name)
+{
+	for (uint32_t i = 0; i < FBT_ARG_COUNT; i++) {
+		if (kind->arg_names[i] && !strcmp(kind->arg_names[i], name))
+			return true;
+	}
+	return false;
+}
+
 const char *class_argument(const struct window *window, uint32_t kind, const char *class_by)
 {
 	const struct kind *known = &window->kinds[kind % FBT_KIND_COUNT];
 
 	if (class_by || !(known->record.header.flags & FBT_KIND_PYTHON))
 		return class_by;
-	for (uint32_t i = 0; i < FBT_ARG_COUNT; i++) {
-		if (known->arg_names[i] && !strcmp(known->arg_names[i], TOKENS))
-			return TOKENS;
-	}
-	return NULL;
+	return has_arg(known, WAITED) ? WAITED : has_arg(known, TOKENS) ? TOKENS : NULL;
 }
 
 /* The value of the argument by which steps of this kind have their classes, if the step has it. */

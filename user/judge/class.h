@@ -110,8 +110,9 @@ struct step_class class_of_key(uint64_t key);
 
 /*
  * The argument by which steps of a kind have their classes: class_by, the name that the user has
- * given, or NULL; then n_tokens of a Python function that records it, because what such a step
- * waits for in a spinning loop looks like work. NULL: by work. Borrowed.
+ * given, or NULL; then n_waited or n_tokens of a Python function that records it, because what such
+ * a step waits for in a spinning loop looks like work. n_waited are the tokens that it waits for
+ * where those that it launches are waited for by the next one. NULL: by work. Borrowed.
  */
 const char *class_argument(const struct window *window, uint32_t kind, const char *class_by);
 

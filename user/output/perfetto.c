@@ -68,7 +68,7 @@ enum track_kind { TRACK_OF_PROCESS, TRACK_OF_LANE, TRACK_OF_DURATION, TRACK_OF_A
 struct track {
 	enum track_kind kind;
 	uint32_t pid;
-	uint32_t lane;	     /* or the kind of step of a counter */
+	uint32_t lane;	     /* or of a counter: counter_lane() */
 	uint32_t slices[2];  /* with and without slices in them */
 	size_t sequences[2]; /* of these */
 };
@@ -112,15 +112,22 @@ static void put_lane(struct proto *packet, const struct window *window, const st
 	proto_end(packet, begun);
 }
 
+/* The kind of step, and which of its arguments. */
+static uint32_t counter_lane(uint32_t kind, uint32_t arg)
+{
+	return arg * FBT_KIND_COUNT + kind;
+}
+
 static void put_counter(struct proto *packet, const struct window *window,
 			const struct track *track, uint64_t parent)
 {
 	bool is_duration = track->kind == TRACK_OF_DURATION;
-	const char *arg = window->kinds[track->lane].arg_names[0];
+	uint32_t kind = track->lane % FBT_KIND_COUNT;
+	const char *arg = window->kinds[kind].arg_names[track->lane / FBT_KIND_COUNT];
 	char *name;
 	size_t begun;
 
-	if (asprintf(&name, "%s %s", window__kind_name(window, track->lane),
+	if (asprintf(&name, "%s %s", window__kind_name(window, kind),
 		     is_duration ? "duration"
 		     : arg	 ? arg
 				 : "argument") < 0) {
@@ -320,7 +327,7 @@ static void put_stack(struct perfetto *perfetto, const struct window *window,
 		proto_uint(&perfetto->file.packet, EVENT_CALLSTACK_IID, iid);
 }
 
-/* The counters of a step: the length of its step, and its first argument. */
+/* The counters of a step: its length, and the first argument that it has. */
 struct counters {
 	uint64_t tracks[2];
 	int64_t values[2];
@@ -333,17 +340,22 @@ static int find_counters(struct perfetto *perfetto, const struct window *window,
 {
 	const struct fbt_step *record = &step->record;
 	uint64_t *tracks = counters->tracks;
+	uint32_t arg = 0;
 
 	counters->count = 0;
 	if (record->kind >= FBT_KIND_COUNT)
 		return 0;
-	tracks[0] = track_of(perfetto, window, TRACK_OF_DURATION, record->tgid, record->kind);
+	tracks[0] = track_of(perfetto, window, TRACK_OF_DURATION, record->tgid,
+			     counter_lane(record->kind, 0));
 	counters->values[0] = (int64_t)step_total_ns(step);
 	counters->count = 1;
-	if (!(record->arg_mask & 1))
+	if (!record->arg_mask)
 		return tracks[0] ? 0 : -ENOMEM;
-	tracks[1] = track_of(perfetto, window, TRACK_OF_ARGUMENT, record->tgid, record->kind);
-	counters->values[1] = record->args[0];
+	while (!(record->arg_mask >> arg & 1))
+		arg++;
+	tracks[1] = track_of(perfetto, window, TRACK_OF_ARGUMENT, record->tgid,
+			     counter_lane(record->kind, arg));
+	counters->values[1] = record->args[arg];
 	counters->count = 2;
 	return tracks[0] && tracks[1] ? 0 : -ENOMEM;
 }

@@ -169,10 +169,12 @@ static void write_wishes(const struct python_steps *steps, const struct engine *
 	for (unsigned int i = 0; i < steps->wishes.count; i++) {
 		const struct python_spec *wish = &steps->wishes.items[i];
 		const char *expressions[FBT_PYTHON_ATTRIBUTES];
+		size_t count = 0;
 
 		for (size_t k = 0; k < wish->count; k++)
-			expressions[k] = wish->expressions[k];
-		python_guest__wish(engine->guest, i, wish->function, expressions, wish->count);
+			if (wish->sources[k] == STEP_ARG_READ)
+				expressions[count++] = wish->expressions[k];
+		python_guest__wish(engine->guest, i, wish->function, expressions, count);
 		/* An engine's version has some of the table's functions only. */
 		if (!steps->from_table)
 			python_guest__suggest(engine->guest, i);
@@ -232,14 +234,35 @@ static int open_library(uint32_t tgid, uint64_t address, uint64_t *base)
 	return mapping_open(tgid, &search.mapping);
 }
 
+/* One that add_args has added. */
+static struct step_arg *find_arg(struct step_function *function, const char *name)
+{
+	struct step_arg *arg = function->args;
+
+	while (strcmp(arg->name, name) != 0)
+		arg++;
+	return arg;
+}
+
 static void add_args(struct step_function *function, const struct python_spec *wish)
 {
-	for (size_t i = 0; i < wish->count; i++) {
-		struct step_arg arg = {.base = STEP_ARG_REG0 + (uint32_t)i, .optional = true};
+	uint32_t base = STEP_ARG_REG0;
 
+	for (size_t i = 0; i < wish->count; i++) {
+		struct step_arg arg = {.source = wish->sources[i], .optional = true};
+
+		if (arg.source == STEP_ARG_READ)
+			arg.base = base++;
+		if (arg.source == STEP_ARG_TIME)
+			arg.source_name = python_name_hash(wish->expressions[i]);
 		snprintf(arg.name, sizeof(arg.name), "%s", wish->names[i]);
 		step_function_add_arg(function, &arg);
 	}
+	for (size_t i = 0; i < wish->count; i++)
+		if (wish->sources[i] == STEP_ARG_BEFORE)
+			find_arg(function, wish->names[i])->source_arg =
+				(uint32_t)(find_arg(function, wish->expressions[i]) -
+					   function->args);
 }
 
 /* "Class.method" of "module:Class.method". */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/format.h"
 #include "model/syscalls.h"
 #include "report/part.h"
@@ -90,6 +91,32 @@ static void write_others(const struct report *report, const struct tally_kind *k
 		report_field(report, "  other threads", "not measured");
 }
 
+/* What calls inside of the steps gave. Nothing where there was none: those were not called there.
+ */
+static void write_inner_arg(const struct report *report, const struct tally_kind *kind,
+			    const char *label, const struct tally_arg *arg, bool is_time)
+{
+	char mean[FORMAT_MAX], none[64] = "";
+
+	if (!arg->count)
+		return;
+	if (arg->count < kind->steps)
+		snprintf(none, sizeof(none), "; none in %s step%s",
+			 FORMAT_COUNT(kind->steps - arg->count),
+			 kind->steps - arg->count == 1 ? "" : "s");
+	if (is_time) {
+		report_field(report, label, "mean %s, max %s%s; %s of the time of all steps",
+			     FORMAT_TIME((double)arg->sum / (double)arg->count * NS_PER_US),
+			     FORMAT_TIME((double)arg->max * NS_PER_US), none,
+			     FORMAT_PERCENT(percent_of((double)arg->sum * NS_PER_US,
+						       (double)kind->total_ns)));
+		return;
+	}
+	format_number(mean, (double)(arg->sum / (long double)arg->count));
+	report_field(report, label, "min %" PRId64 ", mean %s, max %" PRId64 "%s", arg->min, mean,
+		     arg->max, none);
+}
+
 static void write_args(const struct report *report, const struct tally_kind *kind, int index)
 {
 	const struct kind *known = &report->window->kinds[index];
@@ -101,6 +128,11 @@ static void write_args(const struct report *report, const struct tally_kind *kin
 		shorten_text(name, sizeof(name), known->arg_names[i] ? known->arg_names[i] : "?",
 			     LABEL_WIDTH - 3);
 		snprintf(label, sizeof(label), "  %s", name);
+		if (known->record.header.flags & FBT_KIND_INNER(i)) {
+			write_inner_arg(report, kind, label, arg,
+					known->record.header.flags & FBT_KIND_TIMED(i));
+			continue;
+		}
 		if (!arg->count) {
 			report_field(report, label, "could not be read in any step");
 			continue;
@@ -245,9 +277,9 @@ static void write_slowest_untraced(const struct report *report, const struct tal
 	}
 }
 
-/* has_arg: the last column is the argument of the step, which says more than its thread. */
+/* The last column is this argument of the step, which says more than its thread; -1: its thread. */
 static void write_slow(const struct report *report, const struct tally_kind *kind,
-		       const struct tally_step *step, bool has_arg)
+		       const struct tally_step *step, int arg)
 {
 	char number[FORMAT_MAX + 1], last[24] = "-", rest[3 * FORMAT_MAX] = "-";
 
@@ -255,10 +287,10 @@ static void write_slow(const struct report *report, const struct tally_kind *kin
 	if (step->rest_ns)
 		snprintf(rest, sizeof(rest), "%-9s %9s", report_part(kind, step->rest),
 			 FORMAT_TIME(step->rest_ns));
-	if (!has_arg)
+	if (arg < 0)
 		snprintf(last, sizeof(last), "%" PRIu32, step->tid);
-	else if (step->has_arg)
-		snprintf(last, sizeof(last), "%" PRId64, step->arg);
+	else if (step->arg_mask & 1u << arg)
+		snprintf(last, sizeof(last), "%" PRId64, step->args[arg]);
 	fprintf(report->out, "  %-8s %9s %9s %9s %9s  %-19s %8s\n", number,
 		FORMAT_TIME(step->start_ns), FORMAT_TIME(step->total_ns),
 		step->usual_ns ? FORMAT_TIME(step->usual_ns) : "-", FORMAT_TIME(step->own_ns), rest,
@@ -266,23 +298,43 @@ static void write_slow(const struct report *report, const struct tally_kind *kin
 	write_notes(report, step);
 }
 
+/*
+ * Of the arguments that steps had the one of their classes, or the first; the first of all if they
+ * had none; -1: there is none.
+ */
+static int find_shown_arg(const struct report *report, int index)
+{
+	const char *class_by =
+		classifier__class_by(report->classifier, report->window, (uint32_t)index);
+	const struct kind *known = &report->window->kinds[index];
+	int first = -1;
+
+	for (int i = FBT_ARG_COUNT - 1; i >= 0; i--) {
+		if (!known->arg_names[i] || !report->tally->kinds[index]->args[i].count)
+			continue;
+		if (class_by && !strcmp(known->arg_names[i], class_by))
+			return i;
+		first = i;
+	}
+	return first < 0 && known->arg_names[0] ? 0 : first;
+}
+
 static void write_slowest(const struct report *report, const struct tally_kind *kind, int index)
 {
 	const struct kind *known = &report->window->kinds[index];
-	bool has_arg = known->record.arg_count && known->arg_names[0];
-	char arg[64] = "";
+	int arg = find_shown_arg(report, index);
+	char name[64] = "thread";
 
-	if (has_arg)
-		shorten_text(arg, sizeof(arg), known->arg_names[0], 8);
+	if (arg >= 0)
+		shorten_text(name, sizeof(name), known->arg_names[arg], 8);
 	if (!tally_calls_known(kind) && !kind->parts_known) {
 		write_slowest_untraced(report, kind);
 		return;
 	}
 	report_line(report, STYLE_DIM, "  %-8s %9s %9s %9s %9s  %-19s %8s", "slowest", "at", "took",
-		    "usual", report_part(kind, STEP_OWN), "most of the rest",
-		    has_arg ? arg : "thread");
+		    "usual", report_part(kind, STEP_OWN), "most of the rest", name);
 	for (int i = 0; i < TALLY_SLOWEST && kind->slowest[i].number; i++)
-		write_slow(report, kind, &kind->slowest[i], has_arg);
+		write_slow(report, kind, &kind->slowest[i], arg);
 }
 
 void report_kind(const struct report *report, int index)

@@ -537,8 +537,8 @@ static void keep_slowest(struct tally_kind *kind, const struct window *window,
 		return;
 	step_split(step, &parts);
 	entry.own_ns = parts.ns[STEP_OWN];
-	entry.arg = record->args[0];
-	entry.has_arg = record->arg_mask & 1;
+	entry.arg_mask = record->arg_mask;
+	memcpy(entry.args, record->args, sizeof(entry.args));
 	if (record->header.flags & FBT_STEP_TEAM_KNOWN) {
 		entry.starved_ns = record->starved_ns;
 		entry.starved_tid = record->starved_tid;

@@ -177,8 +177,8 @@ struct tally_step {
 	uint64_t own_ns;
 	enum step_part rest; /* the largest of the other parts … */
 	uint64_t rest_ns;    /* … if this is not 0 */
-	int64_t arg;	     /* the first recorded argument … */
-	bool has_arg;
+	uint32_t arg_mask;
+	int64_t args[FBT_ARG_COUNT];
 	uint64_t usual_ns;   /* what its class usually takes; 0: not known */
 	uint64_t starved_ns; /* how long another thread waited for a CPU; 0: none, or not known */
 	uint32_t starved_tid;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "fbt_event.h"
+#include "steps/python_spec.h"
 
 enum step_spec_form {
 	STEP_SPEC_SYMBOL,  /* exact mangled or demangled name, or a glob if it has * ? [ */
@@ -62,6 +63,10 @@ struct step_arg {
 	uint32_t element;
 	int32_t limit_offset;
 	bool optional; /* the value FBT_PYTHON_ABSENT (fbt_python.h) means that there is none */
+	/* Only of Python functions: */
+	enum step_arg_source source;
+	uint32_t source_name; /* STEP_ARG_TIME: python_name_hash() of that one */
+	uint32_t source_arg;  /* STEP_ARG_BEFORE: index of the other number */
 };
 
 /* 0, or -EINVAL with one line logged. */

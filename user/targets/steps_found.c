@@ -16,6 +16,7 @@
 #include "python/tree.h"
 #include "shim/library.h"
 #include "steps/find.h"
+#include "steps/python_spec.h"
 #include "search/candidates.h"
 #include "targets/python_frames.h"
 #include "targets/python_stalls.h"
@@ -295,6 +296,14 @@ int steps_found__take_python(struct steps_found *found, struct traced *traced)
 	return added < 0 ? added : err;
 }
 
+/* Only numbers of Python functions are given by one to another. */
+static uint32_t name_of(const struct step_function *function, const struct step_arg *arg)
+{
+	if (!function->is_python)
+		return 0;
+	return arg->source == STEP_ARG_TIME ? arg->source_name : python_name_hash(arg->name);
+}
+
 static int set_args(struct steps_found *found, size_t index)
 {
 	const struct step_function *function = found->functions.items[index];
@@ -303,19 +312,25 @@ static int set_args(struct steps_found *found, size_t index)
 		.is_future = function->future.kind == FUTURE_KNOWN,
 		.future_base = function->future.base,
 		.state_offset = function->future.offset,
+		.name = function->is_python ? python_name_hash(function->name) : 0,
 	};
 
 	for (uint32_t i = 0; i < function->arg_count; i++) {
 		const struct step_arg *arg = &function->args[i];
 
+		args.given |= (uint32_t)(arg->source != STEP_ARG_READ) << i;
+		args.timed |= (uint32_t)(arg->source == STEP_ARG_TIME) << i;
+		args.before |= (uint32_t)(arg->source == STEP_ARG_BEFORE) << i;
+
 		args.args[i] = (struct fbt_arg_spec){
-			.base = arg->base,
+			.base = arg->source == STEP_ARG_BEFORE ? arg->source_arg : arg->base,
 			.reads = arg->reads,
 			.offset = {arg->offset[0], arg->offset[1]},
 			.width = {arg->width[0], arg->width[1]},
 			.element = arg->element,
 			.limit_offset = arg->limit_offset,
 			.optional = arg->optional,
+			.name = name_of(function, arg),
 		};
 	}
 	return loader__set_kind_args(found->live->loader, (uint32_t)index + 1, &args);
@@ -807,6 +822,12 @@ static void check_future(const struct steps_found *found, const struct step_func
 		 function->name);
 }
 
+static __u16 arg_flags(const struct step_arg *arg, uint32_t i)
+{
+	return (__u16)((arg->source != STEP_ARG_READ ? FBT_KIND_INNER(i) : 0) |
+		       (arg->source == STEP_ARG_TIME ? FBT_KIND_TIMED(i) : 0));
+}
+
 static int describe(const struct steps_found *found, size_t index)
 {
 	const struct step_function *function = found->functions.items[index];
@@ -826,8 +847,10 @@ static int describe(const struct steps_found *found, size_t index)
 	check_class_by(found, function);
 	check_tail_calls(found, function);
 	check_future(found, function);
-	for (uint32_t i = 0; i < function->arg_count; i++)
+	for (uint32_t i = 0; i < function->arg_count; i++) {
 		strings[2 + i] = function->args[i].name;
+		kind.header.flags |= arg_flags(&function->args[i], i);
+	}
 	return record_send_strings(found->live->output, &kind, sizeof(kind), FBT_EVENT_KIND,
 				   strings, 2 + function->arg_count);
 }

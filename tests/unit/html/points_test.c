@@ -140,12 +140,30 @@ static void many_escalated_ones_are_thinned_too(void **state)
 	assert_true(fixture->points.wordy <= POINTS_WORDS_MAX);
 }
 
+static void the_argument_is_the_first_that_any_step_has(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step step = {.record = {.kind = 1, .end_ns = MS, .thread_ns = MS}};
+
+	assert_int_equal(points_arg(&fixture->points, 1), 0);
+	step.record.arg_mask = 6;
+	assert_int_equal(points_add(&fixture->points, fixture->window, &step), 0);
+	assert_int_equal(points_arg(&fixture->points, 1), 1);
+	step.record.kind = 2;
+	step.record.arg_mask = 1;
+	assert_int_equal(points_add(&fixture->points, fixture->window, &step), 0);
+	assert_int_equal(points_arg(&fixture->points, 1), 1);
+	assert_int_equal(points_arg(&fixture->points, 2), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(all_steps_are_kept_while_there_is_room, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(escalated_ones_are_kept_with_their_cause, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(the_argument_is_the_first_that_any_step_has, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(outliers_survive_thinning, setup, teardown),
 		cmocka_unit_test_setup_teardown(many_escalated_ones_are_thinned_too, setup,

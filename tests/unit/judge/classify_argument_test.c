@@ -113,6 +113,23 @@ static void steps_of_a_python_function_have_classes_by_tokens(void **state)
 	assert_false(classifier__class(fixture->classifier)->by_argument);
 }
 
+static void steps_that_wait_for_the_batch_before_have_classes_by_its_tokens(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_python(fixture, "n_tokens", "n_waited");
+	for (int i = 0; i < 20; i++)
+		assert_false(push_python(fixture, 3, 4, 20 * MS, 0));
+	assert_string_equal(classifier__class_by(fixture->classifier, fixture->window, 3),
+			    "n_waited");
+	/* It launches little, and waits for much that was launched before. */
+	assert_false(push_python(fixture, 3, 500, 20 * MS, 300 * MS));
+	assert_int_equal(classifier__class(fixture->classifier)->bits, 9);
+	/* Where nothing is waited for the work tells. */
+	assert_false(push_python(fixture, 1, 0, 20 * MS, 0));
+	assert_false(classifier__class(fixture->classifier)->by_argument);
+}
+
 static void steps_of_a_python_function_without_tokens_have_classes_by_work(void **state)
 {
 	struct fixture *fixture = *state;
@@ -165,6 +182,7 @@ int main(void)
 		TEST(an_anomaly_of_an_argument_never_becomes_usual),
 		TEST(steps_without_the_argument_go_by_work),
 		TEST(steps_of_a_python_function_have_classes_by_tokens),
+		TEST(steps_that_wait_for_the_batch_before_have_classes_by_its_tokens),
 		TEST(steps_of_a_python_function_without_tokens_have_classes_by_work),
 		TEST(native_functions_with_tokens_have_classes_by_work),
 		TEST(class_by_stands_above_tokens),
