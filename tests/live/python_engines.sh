@@ -1,22 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Engines of several Python processes, by the names of vLLM, SGLang and TensorRT-LLM: from any process of
-# one, without -f, all that have a step are traced, and each step is one that the process made.
+# Engines of several Python processes, by the names of vLLM (with each of its model runners), SGLang and
+# TensorRT-LLM: from any process of one, without -f, all that have a step are traced, and each step is one
+# that the process made.
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/live/python/lib.sh
 . tests/live/python/lib.sh
 # shellcheck source=tests/live/python/tree.sh
 . tests/live/python/tree.sh
 
-for engine in vllm sglang tensorrt_llm; do
+for engine in vllm vllm_v2 sglang tensorrt_llm; do
 	case $engine in
-	vllm) others=(api core) ;; # the API server of the real one loads the engine's module too
+	vllm*) others=(api core) ;; # the API server of the real one loads the engine's module too
 	*) others=() ;;
 	esac
 	preload=$LIBRARY run_tree "$engine, started with it" "$engine" api
 	check_tree
 	only_steps "${others[@]}" worker0 worker1
-	[ $engine = vllm ] ||
+	[[ $engine = vllm* ]] ||
 		has "$NAME: the named process has no step, and others have" "$OUT.err" \
 			"$(pid_of api) .* no step.* $(pid_of worker0) "
 	preload='' run_tree "$engine, injected" "$engine" worker1 --python=inject

@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "python/engines.h"
 
+#define VLLM_PASS_NUMBERS                                                                          \
+	"(n_tokens=scheduler_output.total_num_scheduled_tokens,"                                   \
+	"n_requests=len(scheduler_output.num_scheduled_tokens))"
+
 /*
  * Kinds of one process may nest; the outermost open one is the step. All processes of vLLM load the
  * modules of its workers: a function that is never called costs nothing.
  */
 static const char *const rows[] = {
-	/* vLLM V1: the engine's process; which of the two is used is chosen at its start. */
-	"py:vllm.v1.engine.core:EngineCore.step(n_requests=len(self.scheduler.running))",
-	"py:vllm.v1.engine.core:EngineCore.step_with_batch_queue"
-	"(n_requests=len(self.scheduler.running))",
-	/* Its workers. */
-	"py:vllm.v1.worker.gpu_model_runner:GPUModelRunner.execute_model"
-	"(n_tokens=scheduler_output.total_num_scheduled_tokens,"
-	"n_requests=len(scheduler_output.num_scheduled_tokens))",
-	"py:vllm.v1.worker.gpu.model_runner:GPUModelRunner.execute_model"
-	"(n_tokens=scheduler_output.total_num_scheduled_tokens,"
-	"n_requests=len(scheduler_output.num_scheduled_tokens))",
+	/*
+	 * vLLM V1: the engine's process; which of the two is used is chosen at its start. With one
+	 * GPU (UniProcExecutor) the worker's functions are called inside of it.
+	 */
+	"py:vllm.v1.engine.core:EngineCore.step(n_tokens=INNER,"
+	"n_requests=len(self.scheduler.running),execute_us=TIME(GPUModelRunner.execute_model),"
+	"sample_us=TIME(GPUModelRunner.sample_tokens))",
+	/* It launches one batch, and waits for that which the call before has launched. */
+	"py:vllm.v1.engine.core:EngineCore.step_with_batch_queue(n_tokens=INNER,"
+	"n_waited=BEFORE(n_tokens),n_requests=len(self.scheduler.running),"
+	"execute_us=TIME(GPUModelRunner.execute_model))",
+	/* Its workers: on a GPU with Triton those of the second module, from 0.32 on. */
+	"py:vllm.v1.worker.gpu_model_runner:GPUModelRunner.execute_model" VLLM_PASS_NUMBERS,
+	"py:vllm.v1.worker.gpu.model_runner:GPUModelRunner.execute_model" VLLM_PASS_NUMBERS,
 	"py:vllm.v1.worker.gpu_model_runner:GPUModelRunner.sample_tokens",
+	"py:vllm.v1.worker.gpu.model_runner:GPUModelRunner.sample_tokens",
 	/* vLLM V0 */
 	"py:vllm.worker.model_runner:ModelRunner.execute_model"
 	"(n_requests=len(model_input.seq_lens))",

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """An engine of several processes, of the names of vLLM, SGLang or TensorRT-LLM: tree.py ENGINE TRUTH STEPS
 
+'vllm_v2' has vLLM's second model runner; 'uni' and 'queue' are vLLM with one GPU, whose engine core is its
+own worker: the second with a queue of batches, as it is with asynchronous scheduling.
+
 The first process is a launcher, which starts an API server, which starts the engine, which starts its
 workers. Each runs its part of a real engine's classes (packages/). TRUTH.pids has the pids by name when
 the launcher says ready. Each waits for its go, makes its steps, and TRUTH has what each counted, by pid.
@@ -20,10 +23,12 @@ ENGINES = {
                'detokenizer': ('sglang::detoken', [])},
     'tensorrt_llm': {'launch': ('trtllm-serve', ['api']), 'api': ('trtllm-llmapi', ['worker0', 'worker1']),
                      'worker0': ('mpi-rank0', []), 'worker1': ('mpi-rank1', [])},
+    'uni': {'launch': ('vllm', ['api']), 'api': ('vllm-api', ['core']), 'core': ('VLLM::EngineCore', [])},
     # Some of whose processes begin when the trace has, and stay until the launcher's input ends.
     'late': {'launch': ('late', ['worker0', 'worker1']), 'worker0': ('late-worker0', []),
              'worker1': ('late-worker1', []), 'newcomer': ('late-newcomer', [])},
 }
+ENGINES['vllm_v2'], ENGINES['queue'] = ENGINES['vllm'], ENGINES['uni']
 
 
 def pause():
@@ -43,14 +48,39 @@ def run_vllm_core(steps):
 
 def run_vllm_worker(steps):
     from vllm.v1.worker.gpu_model_runner import CPUModelRunner, SchedulerOutput
-    runner = CPUModelRunner()
+    yield from run_runner(CPUModelRunner(), SchedulerOutput, steps)
+
+
+def run_runner(runner, scheduler_output, steps):
     yield
     for n in range(steps):
-        runner.execute_model(SchedulerOutput([n % 7 + 1] * (n % 3 + 1)))
-        runner.sample_tokens()
+        runner.execute_model(scheduler_output([n % 7 + 1] * (n % 3 + 1)))
+        runner.sample_tokens(None)
         pause()
     yield {'GPUModelRunner.execute_model': runner.calls, 'GPUModelRunner.sample_tokens': runner.samples,
            'n_tokens': runner.tokens, 'n_requests': runner.requests}
+
+
+def run_vllm_v2_worker(steps):
+    from vllm.v1.core.sched.output import SchedulerOutput
+    from vllm.v1.worker.gpu.model_runner import GPUModelRunner
+    yield from run_runner(GPUModelRunner(), SchedulerOutput, steps)
+
+
+def run_uni_core(steps, queue=False):
+    from uni import Core
+    core = Core(queue)
+    yield
+    for n in range(steps):
+        core.scheduler.running = [None] * (n % 5)
+        core.iterate()
+        pause()
+    yield {'EngineCore.' + core.step_fn.__name__: core.calls, 'n_requests': core.requests,
+           'n_tokens': sum(row['n_tokens'] or 0 for row in core.each), 'each': core.each}
+
+
+def run_queue_core(steps):
+    yield from run_uni_core(steps, True)
 
 
 def run_vllm_api(steps):
@@ -59,6 +89,10 @@ def run_vllm_api(steps):
     assert vllm.v1.engine.core
     yield
     yield {}
+
+
+run_vllm_v2_api = run_uni_api = run_queue_api = run_vllm_api
+run_vllm_v2_core = run_vllm_core
 
 
 def run_sglang_worker(steps):

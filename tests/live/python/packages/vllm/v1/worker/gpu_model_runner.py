@@ -2,11 +2,7 @@
 """The names of vLLM's workers, for tests."""
 import functools
 
-
-class SchedulerOutput:
-    def __init__(self, tokens):
-        self.num_scheduled_tokens = dict(enumerate(tokens))
-        self.total_num_scheduled_tokens = sum(tokens)
+from vllm.v1.core.sched.output import SchedulerOutput
 
 
 def inference_mode(function):
