@@ -2,18 +2,27 @@
 /*
  * slow_calls TRUTH STEPS: steps in C, without frame pointers. Every tenth waits in a call that it
  * makes one or two functions below, in turns asleep and for a lock. The account has how many did.
+ * With a third argument every fourth step has STORM_CALLS calls of 2 ms instead: so many that not
+ * all get a stack. The account has how many there were, and in how many of the kernel side's turns.
  */
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <time.h>
+#include "../../include/fbt_shared.h"
 #include "program.h"
 
-#define SLOW_NS 20000000L
+#define SLOW_NS	    20000000L
+#define STORM_NS    2000000L
+#define STORM_CALLS 10
+#define STORM_EVERY 4
 
 void take_lock(pthread_mutex_t *lock);
 void hold_lock(pthread_mutex_t *lock);
 void outer_pause(long ns);
 void inner_pause(long ns);
 void slow_step(int way);
+void storm_step(bool storms);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t begin;
@@ -74,6 +83,40 @@ STEP void slow_step(int way)
 	STAY();
 }
 
+STEP void storm_step(bool storms)
+{
+	for (int i = 0; storms && i < STORM_CALLS; i++)
+		inner_pause(STORM_NS);
+	STAY();
+}
+
+/* The turn of a limit per turn. */
+static uint64_t turn_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return ((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec) >> FBT_TURN_SHIFT;
+}
+
+static void run_storm(char **argv, long steps)
+{
+	uint64_t first;
+	long slow = 0;
+	FILE *truth;
+
+	wait_for_go();
+	first = turn_now();
+	for (long i = 1; i <= steps; i++) {
+		storm_step(i % STORM_EVERY == 0);
+		slow += i % STORM_EVERY ? 0 : STORM_CALLS;
+	}
+	truth = open_truth(argv);
+	fprintf(truth, "{\"slow\": %ld, \"turns\": %" PRIu64 "}\n", slow, turn_now() - first + 1);
+	if (fclose(truth))
+		exit(EXIT_FAILURE);
+}
+
 static void wait_for_holder(void)
 {
 	pthread_t thread;
@@ -91,7 +134,10 @@ int main(int argc, char **argv)
 	long steps = number_at(argv, 2, 200), slow = 0;
 	FILE *truth = NULL;
 
-	(void)argc;
+	if (argc > 3) {
+		run_storm(argv, steps);
+		return EXIT_SUCCESS;
+	}
 	pthread_barrier_init(&begin, NULL, 2);
 	wait_for_go();
 	for (long i = 1; i <= steps; i++) {

@@ -27,4 +27,19 @@ go
 wait "$ENGINE"
 end_tool
 fact 'each slow call has a stack, or is counted' 'R["stacks"] + R["stacks_skipped"] >= T["slow"] == 20'
+
+# More of them than may be copied in a turn of the kernel side, which takes 1.07 s.
+rm -f "${OUT:?}".*
+start_program slow_calls 80 storm
+run_tool -p "$ENGINE" --step storm_step
+wait_attached "$TOOL"
+go
+wait "$ENGINE"
+end_tool
+fact 'a storm: at most 50 stacks a turn' '16 <= R["stacks"] <= 50 * T["turns"]'
+fact 'a storm: each of the calls has a stack, or is counted' \
+	'R["stacks"] + R["stacks_skipped"] >= T["slow"] == 200'
+fact 'a storm: those without one are in the report' 'R["stacks_skipped"] > 0'
+fact 'a storm: no record of a call is lost' \
+	'all(v == 0 for k, v in W.items() if k.startswith("lost_"))'
 finish

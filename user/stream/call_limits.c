@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "stream/call_limits.h"
 
+#include <stdbool.h>
+
 #include "base/vec.h"
 #include "fbt_shared.h"
 
-#define OPEN_MAX  4096
+#define OPEN_MAX  1024
 #define USUAL_MAX 1024
 /* Two buckets for each power of two, from 2^16 ns, about 65 us, to 2^36 ns, about 69 s. */
 #define FIRST_SHIFT 16
@@ -13,22 +15,24 @@
 #define STEPS_MAX 512
 #define FACTOR	  2
 
-/* The longest call of a number in the step of a thread that is open. */
-struct open_calls {
+/* A call of a step that has not been added yet, or the longest of several of a number. */
+struct open_call {
 	uint32_t tid;
 	uint32_t nr;
-	uint64_t longest_ns;
+	uint64_t start_ns;
+	uint64_t ns;
 };
 
 /* In how many steps of a kind the longest call of a number was so long. */
 struct usual {
 	uint32_t at; /* in the table: the kind and the number */
+	bool has_limit;
 	uint32_t counts[BUCKETS];
 };
 
 struct call_limits {
 	uint64_t *table;
-	VEC(struct open_calls) open;
+	VEC(struct open_call) open;
 	VEC(struct usual) usual; /* by place in the table */
 	uint32_t steps[FBT_KIND_COUNT];
 };
@@ -51,19 +55,49 @@ void call_limits__free(struct call_limits *limits)
 	free(limits);
 }
 
-void call_limits__add_call(struct call_limits *limits, uint32_t tid, uint32_t nr, uint64_t ns)
+static void remove_open(struct call_limits *limits, size_t index)
 {
-	struct open_calls call = {tid, nr, ns};
+	limits->open.items[index] = limits->open.items[--limits->open.count];
+}
+
+/*
+ * If one before index is of the same number and began from from_ns to to_ns, only the longer of the
+ * two is left, there.
+ */
+static bool join_open(struct call_limits *limits, size_t index, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct open_call call = limits->open.items[index];
+
+	for (size_t i = 0; i < index; i++) {
+		struct open_call *other = &limits->open.items[i];
+
+		if (other->tid != call.tid || other->nr != call.nr || other->start_ns < from_ns ||
+		    other->start_ns > to_ns)
+			continue;
+		if (call.ns > other->ns)
+			*other = call;
+		remove_open(limits, index);
+		return true;
+	}
+	return false;
+}
+
+/* Most of them are of one step, which has been open for long. */
+static void make_room(struct call_limits *limits)
+{
+	for (size_t i = limits->open.count; i-- > 0;)
+		(void)join_open(limits, i, 0, UINT64_MAX);
+}
+
+void call_limits__add_call(struct call_limits *limits, uint32_t tid, uint32_t nr, uint64_t start_ns,
+			   uint64_t ns)
+{
+	struct open_call call = {tid, nr, start_ns, ns};
 
 	if (ns < FBT_LONG_NS || nr >= FBT_NR_COUNT)
 		return;
-	vec_for_each (open, &limits->open) {
-		if (open->tid != tid || open->nr != nr)
-			continue;
-		if (ns > open->longest_ns)
-			open->longest_ns = ns;
-		return;
-	}
+	if (limits->open.count >= OPEN_MAX)
+		make_room(limits);
 	/* Without room the limit stays as it is. */
 	if (limits->open.count < OPEN_MAX)
 		(void)vec_push(&limits->open, call);
@@ -99,12 +133,13 @@ static uint64_t median_of(const struct usual *usual, uint32_t steps)
 	return 0;
 }
 
-static void set_limit(struct call_limits *limits, const struct usual *usual)
+static void set_limit(struct call_limits *limits, struct usual *usual)
 {
 	uint64_t ns = FACTOR * median_of(usual, limits->steps[usual->at / FBT_NR_COUNT]);
 
 	if (ns < FBT_LIMIT_MIN_NS)
 		ns = 0;
+	usual->has_limit = ns != 0;
 	__atomic_store_n(&limits->table[usual->at], ns >> FBT_LIMIT_SHIFT, __ATOMIC_RELAXED);
 }
 
@@ -124,40 +159,56 @@ static struct usual *find_usual(struct call_limits *limits, uint32_t at)
 static void age(struct call_limits *limits, uint32_t kind)
 {
 	limits->steps[kind] /= 2;
-	vec_for_each (usual, &limits->usual) {
-		if (usual->at / FBT_NR_COUNT != kind)
-			continue;
-		for (int i = 0; i < BUCKETS; i++)
+	vec_for_each (usual, &limits->usual)
+		for (int i = 0; usual->at / FBT_NR_COUNT == kind && i < BUCKETS; i++)
 			usual->counts[i] /= 2;
-		set_limit(limits, usual);
-	}
 }
 
-/* The limits of what this step did not call are set when it is called again, or by age(). */
-void call_limits__add_step(struct call_limits *limits, uint32_t tid, uint32_t kind)
+/* What this step did not call is less usual by that. */
+static void set_limits(struct call_limits *limits, uint32_t kind)
+{
+	size_t i = vec_lower_bound(&limits->usual, item->at, kind * FBT_NR_COUNT);
+
+	for (; i < limits->usual.count && limits->usual.items[i].at / FBT_NR_COUNT == kind; i++)
+		if (limits->usual.items[i].has_limit)
+			set_limit(limits, &limits->usual.items[i]);
+}
+
+static void count(struct call_limits *limits, const struct open_call *call, uint32_t kind)
+{
+	struct usual *usual = find_usual(limits, kind * FBT_NR_COUNT + call->nr);
+
+	if (!usual)
+		return;
+	usual->counts[bucket_of(call->ns)]++;
+	set_limit(limits, usual);
+}
+
+void call_limits__add_step(struct call_limits *limits, uint32_t tid, uint32_t kind,
+			   uint64_t start_ns, uint64_t end_ns)
 {
 	if (kind >= FBT_KIND_COUNT)
 		return;
 	if (++limits->steps[kind] > STEPS_MAX)
 		age(limits, kind);
 	for (size_t i = limits->open.count; i-- > 0;) {
-		struct open_calls *open = &limits->open.items[i];
-		struct usual *usual;
+		const struct open_call call = limits->open.items[i];
+		/* Else it is of a step that was lost. */
+		bool is_own = call.start_ns >= start_ns;
 
-		if (open->tid != tid)
+		if (call.tid != tid || call.start_ns > end_ns ||
+		    (is_own && join_open(limits, i, start_ns, end_ns)))
 			continue;
-		usual = find_usual(limits, kind * FBT_NR_COUNT + open->nr);
-		if (usual) {
-			usual->counts[bucket_of(open->longest_ns)]++;
-			set_limit(limits, usual);
-		}
-		*open = limits->open.items[--limits->open.count];
+		if (is_own)
+			count(limits, &call, kind);
+		remove_open(limits, i);
 	}
+	set_limits(limits, kind);
 }
 
 void call_limits__forget(struct call_limits *limits, uint32_t tid)
 {
 	for (size_t i = limits->open.count; i-- > 0;)
 		if (limits->open.items[i].tid == tid)
-			limits->open.items[i] = limits->open.items[--limits->open.count];
+			remove_open(limits, i);
 }

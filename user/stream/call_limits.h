@@ -15,11 +15,13 @@ struct call_limits;
 struct call_limits *call_limits__new(uint64_t *table);
 void call_limits__free(struct call_limits *limits);
 
-/* A call that a thread made in a step. */
-void call_limits__add_call(struct call_limits *limits, uint32_t tid, uint32_t nr, uint64_t ns);
+/* A call that a thread made in a step, at any time before that step is added. */
+void call_limits__add_call(struct call_limits *limits, uint32_t tid, uint32_t nr, uint64_t start_ns,
+			   uint64_t ns);
 
-/* The step has ended whose calls were added. */
-void call_limits__add_step(struct call_limits *limits, uint32_t tid, uint32_t kind);
+/* A step that has ended: its calls have been added, and perhaps those of later steps too. */
+void call_limits__add_step(struct call_limits *limits, uint32_t tid, uint32_t kind,
+			   uint64_t start_ns, uint64_t end_ns);
 
 /* The thread has ended: it makes no step of the calls that were added. */
 void call_limits__forget(struct call_limits *limits, uint32_t tid);

@@ -54,12 +54,13 @@ void slow_calls__free(struct slow_calls *slow)
 void slow_calls__add_call(struct slow_calls *slow, const struct fbt_call *call)
 {
 	if (call->header.flags & FBT_CALL_ARGS)
-		call_limits__add_call(slow->limits, call->tid, call->nr, call->duration_ns);
+		call_limits__add_call(slow->limits, call->tid, call->nr, call->start_ns,
+				      call->duration_ns);
 }
 
 void slow_calls__add_step(struct slow_calls *slow, const struct fbt_step *step)
 {
-	call_limits__add_step(slow->limits, step->tid, step->kind);
+	call_limits__add_step(slow->limits, step->tid, step->kind, step->start_ns, step->end_ns);
 }
 
 /* A stack holds what users have sent to the engine: it is gone once it was read. */

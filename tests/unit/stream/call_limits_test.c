@@ -16,6 +16,7 @@ enum { KIND = 3, OTHER_KIND = 4, FUTEX = 202, READ = 0, TID = 7 };
 struct fixture {
 	uint64_t table[FBT_KIND_COUNT * FBT_NR_COUNT];
 	struct call_limits *limits;
+	uint64_t now_ns;
 };
 
 static int set_up(void **state)
@@ -41,14 +42,26 @@ static uint64_t limit_ns(const struct fixture *fixture, uint32_t kind, uint32_t 
 	return fixture->table[kind * FBT_NR_COUNT + nr] << FBT_LIMIT_SHIFT;
 }
 
-/* Steps with one call each; 0: without. */
+static void add_call(struct fixture *fixture, uint32_t tid, uint64_t start_ns, uint64_t ns)
+{
+	call_limits__add_call(fixture->limits, tid, FUTEX, start_ns, ns);
+}
+
+/* One step, 2 ms after the last one, with such a call at its begin; 0: without. */
+static void make_step(struct fixture *fixture, uint32_t tid, uint64_t ns)
+{
+	uint64_t start_ns = fixture->now_ns + 2 * MS;
+
+	if (ns)
+		add_call(fixture, tid, start_ns, ns);
+	fixture->now_ns = start_ns + (ns < 1000000 * MS ? ns : 0);
+	call_limits__add_step(fixture->limits, tid, KIND, start_ns, fixture->now_ns);
+}
+
 static void make_steps(struct fixture *fixture, int count, uint64_t ns)
 {
-	for (int i = 0; i < count; i++) {
-		if (ns)
-			call_limits__add_call(fixture->limits, TID, FUTEX, ns);
-		call_limits__add_step(fixture->limits, TID, KIND);
-	}
+	for (int i = 0; i < count; i++)
+		make_step(fixture, TID, ns);
 }
 
 static void a_usual_call_may_take_twice_as_long(void **state)
@@ -77,10 +90,63 @@ static void the_longest_call_of_a_step_counts(void **state)
 	struct fixture *fixture = *state;
 
 	for (int i = 0; i < 20; i++) {
-		call_limits__add_call(fixture->limits, TID, FUTEX, MS);
-		call_limits__add_call(fixture->limits, TID, FUTEX, 10 * MS);
-		make_steps(fixture, 1, MS);
+		uint64_t start_ns = fixture->now_ns;
+
+		add_call(fixture, TID, start_ns, MS);
+		add_call(fixture, TID, start_ns + MS, 10 * MS);
+		add_call(fixture, TID, start_ns + 11 * MS, MS);
+		fixture->now_ns += 12 * MS;
+		call_limits__add_step(fixture->limits, TID, KIND, start_ns, fixture->now_ns);
 	}
+	assert_in_range(limit_ns(fixture, KIND, FUTEX), 20 * MS, 30 * MS);
+}
+
+/* As when the calls and the steps of some milliseconds are read together. */
+static void each_step_has_its_own_calls(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint64_t begin = 0; begin < 20; begin += 4) {
+		for (uint64_t i = begin; i < begin + 4; i++) {
+			add_call(fixture, TID, i * 100 * MS, 10 * MS);
+			add_call(fixture, TID, i * 100 * MS + 20 * MS, 5 * MS);
+		}
+		for (uint64_t i = begin; i < begin + 4; i++)
+			call_limits__add_step(fixture->limits, TID, KIND, i * 100 * MS,
+					      i * 100 * MS + 50 * MS);
+		assert_in_range(limit_ns(fixture, KIND, FUTEX), 20 * MS, 30 * MS);
+	}
+}
+
+static void a_call_of_a_later_step_is_none_of_this_one(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_call(fixture, TID, 100 * MS, 50 * MS);
+	call_limits__add_step(fixture->limits, TID, KIND, 0, 50 * MS);
+	assert_int_equal(limit_ns(fixture, KIND, FUTEX), 0);
+	/* Nor is one of an earlier step, which was lost. */
+	call_limits__add_step(fixture->limits, TID, KIND, 200 * MS, 250 * MS);
+	assert_int_equal(limit_ns(fixture, KIND, FUTEX), 0);
+}
+
+static void what_was_usual_in_the_first_steps_is_so_no_longer_without_such_calls(void **state)
+{
+	struct fixture *fixture = *state;
+
+	make_steps(fixture, 1, 300 * MS);
+	assert_in_range(limit_ns(fixture, KIND, FUTEX), 600 * MS, 900 * MS);
+	make_steps(fixture, 1, 0);
+	assert_int_equal(limit_ns(fixture, KIND, FUTEX), 0);
+}
+
+static void a_step_may_have_more_calls_than_there_is_room_for(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint64_t i = 0; i < 5000; i++)
+		add_call(fixture, TID, i * 20 * MS, i == 2500 ? 10 * MS : MS);
+	call_limits__add_step(fixture->limits, TID, KIND, 0, 100000 * MS);
 	assert_in_range(limit_ns(fixture, KIND, FUTEX), 20 * MS, 30 * MS);
 }
 
@@ -89,14 +155,15 @@ static void calls_of_another_thread_are_of_another_step(void **state)
 	struct fixture *fixture = *state;
 
 	for (int i = 0; i < 20; i++) {
-		call_limits__add_call(fixture->limits, TID + 1, FUTEX, 50 * MS);
+		add_call(fixture, TID + 1, fixture->now_ns + 2 * MS, 50 * MS);
 		make_steps(fixture, 1, 0);
 	}
 	assert_int_equal(limit_ns(fixture, KIND, FUTEX), 0);
 	/* It has ended: its calls are of no step. */
 	call_limits__forget(fixture->limits, TID + 1);
+	call_limits__add_step(fixture->limits, TID + 1, KIND, 0, fixture->now_ns);
 	for (int i = 0; i < 30; i++)
-		call_limits__add_step(fixture->limits, TID + 1, KIND);
+		make_step(fixture, TID + 1, 0);
 	assert_int_equal(limit_ns(fixture, KIND, FUTEX), 0);
 }
 
@@ -117,9 +184,9 @@ static void figures_at_the_ends_stay_in_the_table(void **state)
 
 	make_steps(fixture, 20, UINT64_MAX);
 	assert_in_range(limit_ns(fixture, KIND, FUTEX), 60000 * MS, UINT64_MAX);
-	call_limits__add_call(fixture->limits, TID, UINT32_MAX, MS);
-	call_limits__add_step(fixture->limits, TID, UINT32_MAX);
-	call_limits__add_step(fixture->limits, TID, KIND);
+	call_limits__add_call(fixture->limits, TID, UINT32_MAX, 0, MS);
+	call_limits__add_step(fixture->limits, TID, UINT32_MAX, 0, MS);
+	call_limits__add_step(fixture->limits, TID, KIND, 0, MS);
 }
 
 int main(void)
@@ -129,6 +196,10 @@ int main(void)
 		FACT(a_usual_call_may_take_twice_as_long),
 		FACT(a_rare_call_has_the_least_limit),
 		FACT(the_longest_call_of_a_step_counts),
+		FACT(each_step_has_its_own_calls),
+		FACT(a_call_of_a_later_step_is_none_of_this_one),
+		FACT(what_was_usual_in_the_first_steps_is_so_no_longer_without_such_calls),
+		FACT(a_step_may_have_more_calls_than_there_is_room_for),
 		FACT(calls_of_another_thread_are_of_another_step),
 		FACT(what_was_usual_is_forgotten),
 		FACT(figures_at_the_ends_stay_in_the_table),
