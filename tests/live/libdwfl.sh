@@ -90,5 +90,8 @@ if command -v rustc >/dev/null && rustc -O -C force-frame-pointers=no -o "$TMP/r
 	trace_it "$ENGINE" engine_step
 	agree Rust 7 '^engine_step;[^;]*pause_for' '^engine_step;[^;]*call_it;[^;]*pause_for' \
 		'^engine_step;[^;]*take_lock;.*\[futex\]'
+	fact 'Rust: who gave the lock back, and in which function' \
+		"{('hold_lock' in g.get('waker_stack', ''), ', held by thread ' in g['cause_evidence'])
+			for g in G.values() if g['cause'] == 'lock_contention'} == {(True, True)}"
 fi
 finish

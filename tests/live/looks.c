@@ -23,6 +23,7 @@
 #define WARM	40
 #define EVERY	20
 #define HOLD_MS 200
+#define KEEP_MS 50 /* how long one that waited keeps the lock */
 
 static long hold_ms = HOLD_MS;
 static FILE *truth;
@@ -190,16 +191,17 @@ enum way {
 	SEMAPHORE,
 	MANY_READERS,
 	OWN,
+	TWO,
 	ASKS,
 	ASKS_SOCKET,
 	ASKS_STOPPED,
 	WAYS
 };
 
-static const char *const names[] = {
-	"sleeps",    "computes",     "chain",	 "reads",  "starved",	  "reader",
-	"writer",    "inherits",     "recurses", "robust", "timed",	  "condition",
-	"semaphore", "many_readers", "own",	 "asks",   "asks_socket", "asks_stopped"};
+static const char *const names[] = {"sleeps", "computes",  "chain",	  "reads",	  "starved",
+				    "reader", "writer",	   "inherits",	  "recurses",	  "robust",
+				    "timed",  "condition", "semaphore",	  "many_readers", "own",
+				    "two",    "asks",	   "asks_socket", "asks_stopped"};
 
 /* The function that has the lock, "" if no owner is known; and the chain's second one. */
 static const char *const functions[][2] = {{"hold_sleeping", ""},
@@ -217,6 +219,7 @@ static const char *const functions[][2] = {{"hold_sleeping", ""},
 					   {"", ""},
 					   {"", ""},
 					   {"", ""},
+					   {"hold_sleeping", ""},
 					   {"hold_asking", ""},
 					   {"hold_asking_socket", ""},
 					   {"hold_asking_stopped", ""}};
@@ -235,6 +238,20 @@ static void *keep_second(void *unused)
 	pthread_mutex_lock(&second);
 	hold_sleeping();
 	pthread_mutex_unlock(&second);
+	return unused;
+}
+
+/* Waits for the lock before the step does, so that it gets the lock first. */
+static void *take_first(void *unused)
+{
+	other.tid = gettid_here();
+	while (!is_held)
+		nap(1);
+	pthread_mutex_lock(&lock);
+	nap(KEEP_MS);
+	pthread_mutex_unlock(&lock);
+	/* A thread that has ended has no name, and nobody has looked at this one. */
+	nap(KEEP_MS);
 	return unused;
 }
 
@@ -353,6 +370,7 @@ static void *run_holder(void *ctx)
 	switch (self->way) {
 	case SLEEPS:
 	case TIMED:
+	case TWO:
 		hold_mutex(&lock, hold_sleeping, 1);
 		break;
 	case COMPUTES:
@@ -482,6 +500,7 @@ STEP void look_step(int way)
 	case CHAIN:
 	case READS:
 	case STARVED:
+	case TWO:
 	case ASKS:
 	case ASKS_SOCKET:
 	case ASKS_STOPPED:
@@ -516,9 +535,9 @@ static void write_truth(enum way way)
 
 	fprintf(truth,
 		"%s{\"way\": \"%s\", \"holder\": %d, \"function\": \"%s\", \"second\": %d, "
-		"\"second_function\": \"%s\", \"peer\": %d}",
+		"\"second_function\": \"%s\", \"then\": %d, \"peer\": %d}",
 		separator, names[way], first.tid, functions[way][0], way == CHAIN ? other.tid : 0,
-		functions[way][1], way >= ASKS ? (int)server : 0);
+		functions[way][1], way == TWO ? other.tid : 0, way >= ASKS ? (int)server : 0);
 }
 
 /* Leaves the first CPU, which is taken away: on it this thread would begin its step only later. */
@@ -546,13 +565,15 @@ static void run_way(enum way way)
 	}
 	if (way == CHAIN)
 		make(&other, keep_second, "h-second");
+	if (way == TWO)
+		make(&other, take_first, "h-second");
 	if (way == ASKS_STOPPED)
 		make(&feeder, wake_server, "feeder");
 	make(&first, run_holder, "h-first");
 	while (!is_held)
 		nap(1);
-	/* The thread that waits for the second lock is there only a moment later. */
-	if (way == CHAIN)
+	/* The thread that waits for a lock too is there only a moment later. */
+	if (way == CHAIN || way == TWO)
 		nap(10);
 	look_step((int)way);
 	pthread_join(first.thread, NULL);
@@ -560,7 +581,7 @@ static void run_way(enum way way)
 		pthread_join(feeder.thread, NULL);
 	if (way == STARVED)
 		pthread_join(hogging.thread, NULL);
-	if (way == CHAIN)
+	if (way == CHAIN || way == TWO)
 		pthread_join(other.thread, NULL);
 	write_truth(way);
 }

@@ -16,6 +16,8 @@ HOLDS_IN = {"computes": ("cpu", "cpu_wait"), "chain": ("futex",), "reads": ("rea
 # What the other process did for which the holder waited, and by what.
 PEERS = {"asks": ("asleep", "pipe"), "asks_socket": ("asleep", "socket"),
          "asks_stopped": ("stopped", "pipe")}
+# Who ended a wait that has no owner. All who wait are woken by the last reader of a rwlock, as at a barrier.
+WAKER_WORDS = {"condition": "woken by", "semaphore": "woken by", "many_readers": "for", "own": "held by"}
 failed = False
 
 
@@ -69,11 +71,25 @@ def check_peer(wait, shape, by_tid):
                    shape.get("cause_evidence", "")), shape)
 
 
+def check_waker(wait, shape, by_tid):
+    thread = wait["holder"] if by_tid else r"\d+"
+    fact("%s: who ended it" % wait["way"],
+         re.search(r', %s thread %s "h-first"' % (WAKER_WORDS[wait["way"]], thread),
+                   shape.get("cause_evidence", "")), shape)
+
+
+def check_next(wait, shape, by_tid):
+    first, then = (wait["holder"], wait["then"]) if by_tid else (r"\d+", r"\d+")
+    fact("two: who had it, and who had it then",
+         re.search(r', held by thread %s "h-first": clock_nanosleep .*; then by thread %s "h-second"' % (first, then),
+                   shape.get("cause_evidence", "")), shape)
+
+
 def check(truth, events, by_tid):
     escalations = {e["shape"]["step"]: e["shape"] for e in events if e["event"] == "escalation_prof"}
     # A holder that waits for a CPU is that for which the step waits.
     waits = truth["waits"]
-    fact("all ways were gone", len({w["way"] for w in waits}) == len(waits) == 18, waits)
+    fact("all ways were gone", len({w["way"] for w in waits}) == len(waits) == 19, waits)
     for i, wait in enumerate(waits):
         shape = escalations.get(WARM + (i + 1) * EVERY, {})
         if not wait["function"]:
@@ -82,6 +98,7 @@ def check(truth, events, by_tid):
             fact("%s: what the other threads are in" % wait["way"],
                  re.fullmatch(r'thread \d+ "h-first" in clock_nanosleep for [0-9.]+ ms: '
                               r'hold_sleeping <- run_holder( <- .*)?', shape.get("others_seen", "")), shape)
+            check_waker(wait, shape, by_tid)
             continue
         fact("%s: what all threads are in, the holder too" % wait["way"],
              re.search(r'thread \d+ "h-first" [^;]*\b%s\b' % wait["function"], shape.get("others_seen", "")), shape)
@@ -90,6 +107,8 @@ def check(truth, events, by_tid):
             check_chain(wait, shape, by_tid)
         else:
             fact("%s: no chain" % wait["way"], "holder_chain" not in shape, shape)
+        if wait["then"]:
+            check_next(wait, shape, by_tid)
         check_peer(wait, shape, by_tid)
 
 

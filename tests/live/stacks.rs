@@ -35,6 +35,16 @@ fn take_lock(engine: &Engine) -> u64 {
     black_box(*count)
 }
 
+#[inline(never)]
+fn hold_lock(cache: &Mutex<u64>, take: &Sender<()>) -> u64 {
+    let guard = cache.lock().unwrap();
+    take.send(()).unwrap();
+    std::thread::sleep(SLOW);
+    let count = *guard;
+    drop(guard);
+    black_box(count)
+}
+
 #[no_mangle]
 #[inline(never)]
 extern "C" fn engine_step(engine: &Engine, way: usize) -> u64 {
@@ -54,10 +64,7 @@ fn main() {
     let held = cache.clone();
     let holder = std::thread::spawn(move || {
         while asked.recv().is_ok() {
-            let guard = held.lock().unwrap();
-            take.send(()).unwrap();
-            std::thread::sleep(SLOW);
-            drop(guard);
+            hold_lock(&held, &take);
         }
     });
     let engine = Engine { cache, ask, taken };
