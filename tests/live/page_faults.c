@@ -3,7 +3,8 @@
  * page_faults TRUTH FILE: steps that touch new pages: anonymous pages, pages of a cached file, of
  * the stack, of an uncached file, and some within a system call. The row of each step has the
  * kernel's own counts of faults, and how long the touching took: by the wall clock, and by the
- * thread's CPU clock. The latter includes the rest of the step.
+ * thread's CPU clock. The latter includes the rest of the step. With a third argument only every
+ * RARE_EVERY-th step touches pages, anonymous ones.
  */
 #include <stdint.h>
 #include <string.h>
@@ -19,6 +20,9 @@ enum {
 	WORK_US = 1000,
 	ROUNDS = 12,
 	WARM_UP = 3,
+	RARE_ROUNDS = 20,
+	RARE_EVERY = 12,
+	ROWS_MAX = RARE_ROUNDS * RARE_EVERY,
 };
 
 enum way { NONE, ANON, WARM_FILE, STACK, COLD_FILE, IN_CALL, WAYS };
@@ -164,6 +168,18 @@ static void make_step(enum way way, const struct memory *memory, const char *col
 	pause_us(30000);
 }
 
+static void make_rare_steps(const struct memory *memory, struct row *rows)
+{
+	for (long i = 0; i < ROWS_MAX; i++) {
+		if (i % RARE_EVERY == RARE_EVERY - 1) {
+			make_step(ANON, memory, NULL, &rows[i]);
+			continue;
+		}
+		faults_step(NONE, memory, &rows[i]);
+		pause_us(3000);
+	}
+}
+
 static void write_truth(FILE *truth, const struct row *rows, long count)
 {
 	fprintf(truth, "[\n");
@@ -180,16 +196,21 @@ static void write_truth(FILE *truth, const struct row *rows, long count)
 
 int main(int argc, char **argv)
 {
-	static struct row rows[WARM_UP + ROUNDS * WAYS];
+	static struct row rows[ROWS_MAX];
 	FILE *truth = open_truth(argv);
 	struct memory memory;
 	char cold_path[4096];
 	long count = 0;
 
-	must(argc == 3, "page_faults TRUTH FILE");
+	must(argc == 3 || argc == 4, "page_faults TRUTH FILE [rare]");
 	snprintf(cold_path, sizeof(cold_path), "%s.cold", argv[2]);
 	set_up(&memory, argv[2], cold_path);
 	wait_for_go();
+	if (argc > 3) {
+		make_rare_steps(&memory, rows);
+		write_truth(truth, rows, ROWS_MAX);
+		return 0;
+	}
 	while (count < WARM_UP)
 		make_step(ANON, &memory, cold_path, &rows[count++]);
 	for (long i = 0; i < ROUNDS; i++) {
