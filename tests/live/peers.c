@@ -2,7 +2,9 @@
 /*
  * peers TRUTH WAY ROUNDS: steps that ask another process and wait for its answer, in that WAY. In
  * some of them the other process comes 0.3 s late: it computes, sleeps, is stopped by a third one,
- * or has no CPU. Its account says which, how long the wait was, and how many calls it made.
+ * has no CPU, or waits for a process behind it. Its account says which, how long the wait was, and
+ * how many calls it made. By "yield" the processes share a memfd, by "nap" a file in /dev/shm, else
+ * anonymous memory.
  */
 #include <inttypes.h>
 #include <linux/futex.h>
@@ -26,8 +28,9 @@ enum way { YIELD, NAP, POLL, FUTEX, FUTEX_LONG, PIPE, SOCKET, WAYS };
 static const char *const ways[WAYS] = {"yield",	     "nap",  "poll",  "futex",
 				       "futex_long", "pipe", "socket"};
 
-enum trouble { NONE, COMPUTES, SLEEPS, STOPPED, STARVED, TROUBLES };
-static const char *const troubles[TROUBLES] = {"none", "computes", "sleeps", "stopped", "starved"};
+enum trouble { NONE, COMPUTES, SLEEPS, STOPPED, STARVED, BEHIND, TROUBLES };
+static const char *const troubles[TROUBLES] = {"none",	  "computes", "sleeps",
+					       "stopped", "starved",  "behind"};
 
 struct row {
 	enum trouble trouble;
@@ -45,8 +48,9 @@ struct engine_pair {
 	struct common *common;
 	uint32_t *is_on; /* of the peer and the third process, which has done its part */
 	int ask[2], answer[2], order[2]; /* pipes, answer may be a pair of sockets */
+	int wish[2], gift[2];		 /* pipes from the peer to the source, and back */
 	int epoll;
-	pid_t peer, third;
+	pid_t peer, third, source;
 	uint32_t asked;
 	struct row *row;
 };
@@ -100,10 +104,27 @@ static void third_main(const struct engine_pair *pair)
 	exit(EXIT_SUCCESS);
 }
 
+/* The process behind the peer. */
+static void source_main(const struct engine_pair *pair)
+{
+	char byte;
+
+	munmap(pair->is_on, 4096);
+	while (read(pair->wish[0], &byte, 1) == 1) {
+		pause_us(LATE_US);
+		must(write(pair->gift[1], &byte, 1) == 1, "write");
+	}
+	exit(EXIT_SUCCESS);
+}
+
 static void come_late(const struct engine_pair *pair, char trouble)
 {
 	uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + (uint64_t)LATE_US * US;
 
+	if (trouble == BEHIND)
+		must(write(pair->wish[1], &trouble, 1) == 1 &&
+			     read(pair->gift[0], &trouble, 1) == 1,
+		     "gift");
 	if (trouble == SLEEPS)
 		pause_us(LATE_US);
 	/* This clock is read by a system call. */
@@ -195,8 +216,8 @@ STEP void waiting_step(struct engine_pair *pair)
 static void write_truth(FILE *truth, const struct engine_pair *pair, const struct row *rows,
 			long count)
 {
-	fprintf(truth, "{\"peer\": %d, \"third\": %d, \"steps\": [", (int)pair->peer,
-		(int)pair->third);
+	fprintf(truth, "{\"peer\": %d, \"third\": %d, \"source\": %d, \"steps\": [",
+		(int)pair->peer, (int)pair->third, (int)pair->source);
 	for (long i = 0; i < count; i++)
 		fprintf(truth,
 			"%s\n{\"trouble\": \"%s\", \"ns\": %" PRIu64 ", \"calls\": %" PRIu64 "}",
@@ -205,14 +226,70 @@ static void write_truth(FILE *truth, const struct engine_pair *pair, const struc
 	fclose(truth);
 }
 
+/* The name of the memory in /dev/shm. */
+static const char *shm_name(void)
+{
+	static char name[64];
+
+	snprintf(name, sizeof(name), "/fbt_peers_%d", (int)getpid());
+	return name;
+}
+
+/* One page that the processes share. */
+static void *share(enum way way)
+{
+	int flags = way == YIELD || way == NAP ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, fd = -1;
+	void *page;
+
+	if (way == YIELD)
+		fd = memfd_create("fbt_peers", MFD_CLOEXEC);
+	if (way == NAP)
+		fd = shm_open(shm_name(), O_RDWR | O_CREAT | O_EXCL, 0600);
+	must(flags & MAP_ANONYMOUS || (fd >= 0 && !ftruncate(fd, 4096)), "shared memory");
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, flags, fd, 0);
+	must(page != MAP_FAILED, "mmap");
+	if (fd >= 0)
+		close(fd);
+	return page;
+}
+
+/* A process that shares no memory with the step, nor an end of a pipe that a step reads from. */
+static pid_t start_beside(struct engine_pair *pair, const char *name,
+			  void (*run)(const struct engine_pair *pair))
+{
+	pid_t pid = fork();
+
+	must(pid >= 0, "fork");
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, name);
+	close(pair->answer[0]);
+	close(pair->ask[1]);
+	munmap(pair->common, 4096);
+	run(pair);
+	exit(EXIT_FAILURE);
+}
+
+static void start_peer(struct engine_pair *pair)
+{
+	pair->peer = fork();
+	must(pair->peer >= 0, "fork");
+	if (pair->peer)
+		return;
+	close(pair->answer[0]);
+	close(pair->ask[1]);
+	close(pair->gift[1]);
+	peer_main(pair);
+}
+
 static void set_up(struct engine_pair *pair)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
-	pair->common = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pair->is_on = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	must(pair->common != MAP_FAILED && pair->is_on != MAP_FAILED && !pipe(pair->ask) &&
-		     !pipe(pair->order),
+	pair->common = share(pair->way);
+	pair->is_on = share(WAYS);
+	must(!pipe(pair->ask) && !pipe(pair->order) && !pipe(pair->wish) && !pipe(pair->gift),
 	     "pipe");
 	if (pair->way == SOCKET)
 		must(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair->answer), "socketpair");
@@ -220,24 +297,11 @@ static void set_up(struct engine_pair *pair)
 		must(!pipe(pair->answer), "pipe");
 	pair->epoll = epoll_create1(0);
 	must(!epoll_ctl(pair->epoll, EPOLL_CTL_ADD, pair->answer[0], &event), "epoll_ctl");
-	pair->peer = fork();
-	must(pair->peer >= 0, "fork");
-	if (!pair->peer) {
-		close(pair->answer[0]);
-		close(pair->ask[1]);
-		peer_main(pair);
-	}
+	start_peer(pair);
 	close(pair->answer[1]);
-	pair->third = fork();
-	must(pair->third >= 0, "fork");
-	if (!pair->third) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		prctl(PR_SET_NAME, "the-third");
-		close(pair->answer[0]);
-		close(pair->ask[1]);
-		munmap(pair->common, 4096);
-		third_main(pair);
-	}
+	pair->source = start_beside(pair, "the-source", source_main);
+	close(pair->gift[1]);
+	pair->third = start_beside(pair, "the-third", third_main);
 	munmap(pair->is_on, 4096);
 	pin(0);
 }
@@ -265,7 +329,10 @@ int main(int argc, char **argv)
 		pause_us(1000);
 	}
 	write_truth(truth, &pair, rows, count);
+	if (pair.way == NAP)
+		shm_unlink(shm_name());
 	kill(pair.peer, SIGKILL);
 	kill(pair.third, SIGKILL);
+	kill(pair.source, SIGKILL);
 	return 0;
 }

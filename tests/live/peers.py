@@ -7,12 +7,12 @@ import json
 import sys
 
 DID = {"computes": ("computed",), "sleeps": ("asleep",), "stopped": ("stopped",),
-       "starved": ("no_cpu",)}
+       "starved": ("no_cpu",), "behind": ("asleep",)}
 LATE_NS = 300e6
 WAYS = {"futex": "futex", "futex_long": "futex", "poll": "pipe", "pipe": "pipe",
         "socket": "socket"}
 PARTS = ("cpu_ns", "cpu_wait_ns", "stopped_ns", "asleep_ns")
-NAPS = ("nanosleep", "clock_nanosleep")
+CALLS = {"sleeps": ("nanosleep", "clock_nanosleep"), "behind": ("read",)}
 failed = False
 
 
@@ -125,9 +125,9 @@ for trouble in DID:
         fact("who stopped it is named",
              [shape for shape in right if shape.get("stop_signal") != "SIGSTOP" or
               shape.get("stop_sender") != truth["third"]])
-    if trouble == "sleeps":
-        fact("its call is named", [shape["cause_evidence"] for shape in right
-                                   if shape.get("peer_call") not in NAPS])
+    if trouble in CALLS:
+        fact("%s: its call is named" % trouble, [shape["cause_evidence"] for shape in right
+                                                 if shape.get("peer_call") not in CALLS[trouble]])
 fact("other waits are for no process, unless it had no CPU: other programs may have had it",
      [line["shape"]["cause_evidence"] for (true, step) in pairs
       for line in [verdicts.get(step["shape"]["step"])]

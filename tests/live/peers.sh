@@ -8,12 +8,21 @@
 chrt -f 1 true 2>/dev/null || { echo 'SKIP real-time priorities are not allowed' && exit 77; }
 # A tool that has no CPU sees nothing of what others do meanwhile.
 go_first FBT
+# shellcheck disable=SC2317,SC2329 # called by name
+undo()
+{
+	rm -f "/dev/shm/fbt_peers_${ENGINE:-}"
+}
 rounds=$(at_length 4 16)
 read -ra ways <<<"${PEERS_WAYS:-yield nap poll futex futex_long pipe socket}"
 
 for way in "${ways[@]}"; do
 	rm -f "${OUT:?}".*
 	start_program peers "$way" "$rounds"
+	case $way in
+	yield) has "$way: the processes share a memfd" "/proc/$ENGINE/maps" 'rw-s .*/memfd:fbt_peers' ;;
+	nap) has "$way: the processes share a file in /dev/shm" "/proc/$ENGINE/maps" 'rw-s .*/dev/shm/fbt_peers_' ;;
+	esac
 	attach --step waiting_step --record "$OUT.capture"
 	go
 	wait "$ENGINE"
@@ -55,8 +64,20 @@ wait "$ENGINE"
 end_tool 0 'traced: the tool ends with 0'
 fact 'traced: nothing is lost' 'all(v == 0 for k, v in W.items() if k.startswith("lost_"))'
 fact 'traced: the peer is named with its step' \
-	'{h.get("peer_step") for h in H.values() if h["cause"] == "peer_process" and
-		h["peer_did"] in ("stopped", "asleep")} == {"peer_step"}'
+	"{h.get('peer_step') for h in H.values() if h['pid'] == $ENGINE and h['cause'] == 'peer_process' and
+		h['peer_did'] in ('stopped', 'asleep')} == {'peer_step'}"
+behind="[h for n, h in H.items() if h['pid'] == $ENGINE and
+	T['steps'][h['kind_number'] - 1]['trouble'] == 'behind']"
+fact 'traced: the process behind the peer is named too' \
+	"[h.get('peer_beyond_pid') for h in $behind] == [T['source']]"
+fact 'traced: in words, and what that did' \
+	"[' and waited for the-source (pid %d), which was in clock_nanosleep' % T['source'] in h['cause_evidence']
+		for h in $behind] == [True]"
+fact 'traced: the step of the peer itself waited for that process' \
+	"{h.get('peer_pid') for h in H.values() if h['pid'] == $peer and h['cause'] == 'peer_process'} == {T['source']}"
+none 'traced: where the peer waits for nobody, nobody is behind it' \
+	"[h for n, h in H.items() if h['pid'] == $ENGINE and 'peer_beyond_pid' in h and
+		T['steps'][h['kind_number'] - 1]['trouble'] != 'behind']"
 is 'traced: each call of the table has a record' \
 	"$(python3 tests/live/count_records.py "$OUT.capture")" "$(q 'sum(sum(t.values()) for t in tables.values())')"
 if [ -n "$counter" ]; then
