@@ -303,6 +303,7 @@ void doctor_trial_run(struct doctor_trial *trial, const struct options *options)
 		return;
 	}
 	trial->no_looks = !loader__task_list(trial->loader);
+	trial->no_senders = options->explain != EXPLAIN_OFF && !loader__senders(trial->loader);
 	trial->ring_bytes = loader__ring_bytes(trial->loader, &mapped_bytes);
 	loader__detach(trial->loader);
 	try_explain(trial);
@@ -361,6 +362,10 @@ void doctor_trial_judge(const struct doctor_trial *trial, struct findings *check
 			     "this kernel does not list threads with their registers: the thread "
 			     "that has a lock is named only once it gives it back, and a hang has "
 			     "no stacks");
+	if (trial->no_senders)
+		findings_add(checks, FINDING_NOTE, "signals",
+			     "this kernel does not let signals be seen: who stopped a process is "
+			     "not named");
 	if (trial->no_calls)
 		findings_add(checks, FINDING_OK, "trial",
 			     "loaded, attached and run in %s; costs %s a step, rings %s",

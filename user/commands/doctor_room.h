@@ -45,10 +45,11 @@ void doctor_room_judge(const struct doctor_room *room, struct findings *checks);
  * the machine takes 25 to 150 ns longer; nothing else is affected.
  */
 struct doctor_trial {
-	bool skipped;  /* a failed check makes it pointless */
-	bool no_calls; /* --detail probes: the programs for system calls are left out */
-	bool no_looks; /* the kernel does not list threads with their registers */
-	int err;       /* 0, or -errno, explained by words */
+	bool skipped;	 /* a failed check makes it pointless */
+	bool no_calls;	 /* --detail probes: the programs for system calls are left out */
+	bool no_looks;	 /* the kernel does not list threads with their registers */
+	bool no_senders; /* the kernel does not let signals be seen */
+	int err;	 /* 0, or -errno, explained by words */
 	struct doctor_words words;
 	uint64_t took_ns;
 	uint64_t ring_bytes;

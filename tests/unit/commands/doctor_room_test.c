@@ -189,6 +189,28 @@ static void a_trial_says_why_it_failed(void **state)
 	end_checks(&checks);
 }
 
+static void a_trial_says_what_the_kernel_lacks(void **state)
+{
+	struct doctor_trial trial = {.took_ns = 30000000, .ring_bytes = 1 << 20};
+	struct findings checks = {.tgid = 0};
+
+	(void)state;
+	doctor_trial_judge(&trial, &checks);
+	assert_null(find_check(&checks, "looks"));
+	assert_null(find_check(&checks, "signals"));
+	assert_null(find_check(&checks, "explain"));
+	end_checks(&checks);
+	trial.no_looks = true;
+	trial.no_senders = true;
+	trial.explain_err = -EINVAL;
+	doctor_trial_judge(&trial, &checks);
+	assert_check(&checks, "looks", FINDING_NOTE, "has a lock", NULL);
+	assert_check(&checks, "signals", FINDING_NOTE, "who stopped a process", NULL);
+	assert_check(&checks, "explain", FINDING_NOTE, "Invalid argument", NULL);
+	assert_check(&checks, "trial", FINDING_OK, "30.0 ms", NULL);
+	end_checks(&checks);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +222,7 @@ int main(void)
 		cmocka_unit_test(other_tracers_and_missing_authorities_are_no_limits),
 		cmocka_unit_test(the_directories_are_those_that_options_name),
 		cmocka_unit_test(a_trial_says_why_it_failed),
+		cmocka_unit_test(a_trial_says_what_the_kernel_lacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# The programs that a trace can do without load on this kernel: those that list threads, that see who
+# sends signals, and those of --explain. Where one of them fails the tool goes on, so no other test
+# would see it.
+. "$(dirname "$0")/lib.sh"
+
+"$FBT" doctor --trace none --profile none >"$TMP/doctor" 2>"$TMP/err" </dev/null
+is 'doctor: exit status' $? 0
+has 'doctor: its trial' "$TMP/doctor" '^  ok +trial '
+is 'doctor: nothing is lacking' \
+	"$(grep -E -A 3 '^  (-|warn|no) +(looks|signals|explain) ' "$TMP/doctor")" ''
+
+start_engine --steps 0 --sleep-us 2000
+attach --explain always -v -d 1
+go
+end_tool
+for what in 'load: the list of threads' 'load: who sends signals' 'attach: who sends signals' \
+	'what explains slow steps cannot be loaded' 'cannot be found out on this machine'; do
+	is "a trace: no '$what'" "$(grep "$what" "$OUT.err")" ''
+done
+fact 'a trace: all that --explain has is attached' \
+	"{row['what']: row['state'] for row in R['cost']['explain']} ==
+		{what: 'armed' for what in ('switches', 'wakes', 'samples', 'faults')}"
+fact 'a trace: it has steps' 'len(S) > 10'
+finish
