@@ -134,6 +134,18 @@ function checkLock() {
 	}).map(describe));
 	say('lock: the cause is lock_contention', verdicts
 		.filter(({ shape }) => shape.cause !== 'lock_contention').map(describe));
+	const stacks = verdicts.map(({ shape }) => ({
+		step: shape.step,
+		cause_stack: shape.cause_stack,
+		holder_stack: shape.holder_stack,
+		waker_stack: shape.waker_stack,
+	}));
+	const misses = (name, pattern) => stacks.filter((stack) => !pattern.test(stack[name] ?? ''));
+
+	say('lock: llama_decode waits for it, by its own call path',
+		misses('cause_stack', /^ggml_backend_sched_graph_compute_async <- .* <- llama_decode$/));
+	say('lock: the function that holds it', misses('holder_stack', /^hold_when_told( |$)/));
+	say('lock: the function that gave it back', misses('waker_stack', /^hold_when_told\+0x/));
 	say('lock: the worst call is that wait', due.filter((step) => {
 		const shape = named.get(step.number)?.shape;
 
