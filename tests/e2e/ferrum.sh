@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # Attaches to ferrum without --step: today's release and an older one, as cargo builds them, and
 # stripped as they are published. Compares the steps with bpftrace's count and with the tokens that
-# the engine has written, one sequence at a time. ferrum/install.sh builds the releases.
+# the engine has written, one sequence at a time. Then --list-steps, with the text gone by which the
+# tool knows a stripped ferrum: the stacks of its threads give no other function. ferrum/install.sh
+# builds the releases.
 . "$(dirname "$0")/../live/lib.sh"
 
 HERE=tests/e2e/ferrum
@@ -245,6 +247,49 @@ find_step()
 		}'
 }
 
+# list_while_busy: what --list-steps says of the server while it computes is in $TMP/list and $TMP/err
+list_while_busy()
+{
+	local load status
+
+	rm -f "$TMP/enough"
+	ask "$TOKENS" until "$TMP/enough" 2>"$TMP/load.err" &
+	load=$!
+	env --default-signal=INT "$FBT" --list-steps -p "$PID" >"$TMP/list" 2>"$TMP/err" </dev/null
+	status=$?
+	touch "$TMP/enough"
+	wait "$load"
+	return "$status"
+}
+
+# check_unknown PROGRAM TEXT ADDRESS: without the text by which PROGRAM is known its stacks give the same
+# function, or none: its steps are on threads of tokio that wait for events too, as a server's do
+check_unknown()
+{
+	local status found
+
+	python3 - "$1" "$2" <<-'END'
+		import sys
+		data = open(sys.argv[1], "rb").read()
+		text = sys.argv[2].encode()
+		assert text in data
+		open(sys.argv[1], "wb").write(data.replace(text, b"x" * len(text)))
+	END
+	name="ferrum $(basename "${1%/*}"), without its text"
+	start_server "$1" || return
+	list_while_busy
+	status=$?
+	sed 's/^/# /' "$TMP/list" "$TMP/err"
+	if [ $status = 0 ]; then
+		found=$(grep -A 2 'found by the stacks' "$TMP/list" | sed -nE '3s/.*\+0x([0-9a-f]+) .*/0x\1/p')
+		is "$name: the first is the function that the text gave" "$((found))" "$(($3))"
+	else
+		is "$name: no function is listed" "$(cat "$TMP/list")" ''
+		has "$name: it says that there is none" "$TMP/err" 'no regular step found|its threads are idle'
+	fi
+	end_server
+}
+
 # test_release VERSION METHOD TEXT [INNER]: METHOD is the step function, TEXT identifies it in a
 # stripped program, and INNER is a function for prompts that a panic leaves, if ferrum catches
 # panics
@@ -276,6 +321,7 @@ test_release()
 		check_given_hash
 		end_server
 	fi
+	check_unknown "$program" "$3" "$address"
 }
 
 for command in bpftrace nm readelf strip; do
