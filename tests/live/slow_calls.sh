@@ -39,7 +39,8 @@ end_tool
 fact 'a storm: at most 50 stacks a turn' '16 <= R["stacks"] <= 50 * T["turns"]'
 fact 'a storm: each of the calls has a stack, or is counted' \
 	'R["stacks"] + R["stacks_skipped"] >= T["slow"] == 200'
-fact 'a storm: those without one are in the report' 'R["stacks_skipped"] > 0'
+# On an emulated machine it takes so long that there is room for all.
+fact 'a storm: there are some without one' 'R["stacks_skipped"] > 0 or T["turns"] >= 4'
 fact 'a storm: no record of a call is lost' \
 	'all(v == 0 for k, v in W.items() if k.startswith("lost_"))'
 finish
