@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # Checks the systemd unit and its example configuration: systemd-analyze finds nothing to say, the
-# capabilities are those of docs/privileges.md, and each line of the configuration is accepted.
+# system calls that the tool's own filter lets pass are among those of the unit, the capabilities are
+# those of docs/privileges.md, and each line of the configuration is accepted.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -25,10 +26,41 @@ state()
 	status=1
 }
 
+# calls_of NAME…: system calls, where a name may be that of a set of systemd
+calls_of()
+{
+	local name
+
+	for name; do
+		if [ "${name#@}" = "$name" ]; then
+			echo "$name"
+		else
+			# shellcheck disable=SC2046
+			calls_of $(systemd-analyze syscall-filter --no-pager "$name" | sed '1d; /^ *#/d')
+		fi
+	done
+}
+
+# The calls that the tool's own filter lets pass whatever their arguments, and seccomp(2), which loads it.
+own_calls()
+{
+	awk '/^#define MEMORY/ { inside = 1 }
+		inside
+		/^static const char of_network/ { last = 1 }
+		last && /;$/ { exit }' user/sandbox/filter.c | grep -o '"[^"]*"' | tr -d '"' | xargs -n 1
+	echo seccomp
+}
+
 if command -v systemd-analyze >/dev/null; then
 	sed "s|/usr/bin/ferrum-bpftrace|$(command -v true)|" "$unit" >"$tmp/ferrum-bpftrace.service"
 	systemd-analyze verify --man=no "$tmp/ferrum-bpftrace.service" 2>&1 |
 		state 'systemd-analyze verify has nothing to say'
+	own_calls | sort -u >"$tmp/own"
+	grep -qx perf_event_open "$tmp/own" || echo 'not found in user/sandbox/filter.c' |
+		state 'the filter of the tool is read'
+	# shellcheck disable=SC2046
+	calls_of @default $(sed -n 's/^SystemCallFilter=//p' "$unit") | sort -u >"$tmp/allowed"
+	comm -13 "$tmp/allowed" "$tmp/own" | state 'it allows the system calls of the tool'"'"'s own filter'
 else
 	echo 'ok - # SKIP no systemd-analyze'
 fi
