@@ -285,10 +285,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         answer = self.next_answer()
         if self.headers["Content-Type"] != "application/json":
             problems.append("Content-Type is %s" % self.headers["Content-Type"])
-        with open(self.server.log, "a", encoding="utf-8") as log:
-            json.dump({"path": self.path, "headers": dict(self.headers), "status": answer,
-                       "problems": problems, "spans": spans, "metrics": metrics}, log)
-            log.write("\n")
+        line = json.dumps({"path": self.path, "headers": dict(self.headers), "status": answer,
+                           "problems": problems, "spans": spans, "metrics": metrics}) + "\n"
+        # At once: two tools may send at the same time, and a question may come meanwhile.
+        with open(self.server.log, "ab", buffering=0) as log:
+            log.write(line.encode())
         if answer == "garbage":
             self.break_off(b"\x16\x03\x01\x02garbage\r\n\r\n")
         elif answer == "half":

@@ -1,11 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # More of the flight recorder: two engines at once, a hang, the number of dumps, samples of system
-# calls, tracers that die or stop, a change of what is watched, and a cgroup.
+# calls, tracers that die or stop, a change of what is watched, a cgroup, and options that only some of
+# its children may have.
 # shellcheck disable=SC2119,SC2317 # called by name, and without options
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/live/watch/lib.sh
 . tests/live/watch/lib.sh
+# shellcheck source=tests/live/otlp/lib.sh
+. tests/live/otlp/lib.sh
 
 # set_option NAME VALUE: in the configuration, once
 set_option()
@@ -21,6 +24,25 @@ reload()
 	before=$(grep -c 'reload: done' "$LOG")
 	kill -USR2 "$TOOL"
 	await_log $((before + 1)) 'reload: done'
+}
+
+# Dumps of which one of the four files is missing.
+lacking_files()
+{
+	local file suffix
+
+	for file in "$DIR"/*.fbt.gz; do
+		for suffix in trace.json.gz jsonl.gz html; do
+			[ -s "${file%fbt.gz}$suffix" ] || echo "${file##*/}: no $suffix"
+		done
+	done
+}
+
+# rank_of STEM: of its kineto trace
+rank_of()
+{
+	python3 -c 'import gzip, json, sys; print(json.load(gzip.open(sys.argv[1]))["distributedInfo"]["rank"])' \
+		"$1.trace.json.gz"
 }
 
 # Two engines, the dumps of both limited to two.
@@ -138,10 +160,72 @@ if [ -n "$root" ] && mkdir "$group" 2>/dev/null; then
 	wait "$ENGINE"
 fi
 
+# Spans and metrics for a collector, a file of metrics, and a rank in the traces: a writer or a second
+# tracer would refuse them, or write and send what the first one does.
+no_tracers()
+{
+	! pgrep -P "$TOOL" -f -- '--flight-fd' >/dev/null
+}
+wait_for 20 no_tracers
+start_collector 200
+sed -i '/^cgroup = /d' "$CONFIG"
+set_option comm "$COMM"
+set_option hang 10s
+set_option calls 2s
+set_option sample 0
+set_option max-dumps 20
+cat >>"$CONFIG" <<END
+otlp = $URL
+otlp-metrics
+metrics = $TMP/node/llm.prom
+metrics-interval = 1
+trace-format = kineto
+rank = 3
+END
+start_watched
+first=$ENGINE
+go
+start_watched
+second=$ENGINE
+go
+reload
+await_watching "$first"
+await_watching "$second"
+is 'with all these options two engines are watched' $? 0
+is 'each has a file of metrics' "$(cd "$TMP/node" && echo *.prom)" 'llm.prom llm_2.prom'
+dumped=$(grep -c 'dump .*_manual\.\*' "$LOG")
+called=$(grep -c 'dump .*_manual_calls\.\*' "$LOG")
+kill -USR1 "$TOOL"
+await_log $((dumped + 2)) 'dump .*_manual\.\*'
+is 'both are dumped' $? 0
+await_log $((called + 2)) 'dump .*_manual_calls\.\*'
+is 'with their system calls' $? 0
+is 'each dump has its four files' "$(lacking_files)" ''
+is 'no writer has failed' "$(grep -c 'incomplete: its writer' "$LOG")" 0
+is 'the rank is in their traces' "$(rank_of "$(stem_of manual)") $(rank_of "$(stem_of manual_calls)")" '3 3'
+# The replays have ended: they would have said that the tracer has.
+for name in llm llm_2; do
+	has "$name.prom: the tracer is up" "$TMP/node/$name.prom" "^ferrum_bpftrace_up\{tracer=\"$name\"\} 1\$"
+	has "$name.prom: it counts the escalation" "$TMP/node/$name.prom" \
+		"^ferrum_bpftrace_escalations_total\{tracer=\"$name\",.*reason=\"manual\"\} 1\$"
+done
+sent 'metrics: those of both tracers are sent, and no others' \
+	'{(p["attributes"]["tracer"], p["asInt"]) for q in Q for p in q["metrics"].get("ferrum_bpftrace_up", [])} ==
+		{("llm", "1"), ("llm_2", "1")}'
+sent 'spans: each escalation is sent once' \
+	'sorted(s["resource"]["process.pid"] for q in Q for s in q["spans"] if "parentSpanId" not in s
+		and s["attributes"]["escalation.reason"] == "manual") == '"[$(printf '%s\n' "$first" "$second" | sort -n | paste -sd,)]"
+sent 'metrics: as the specification has it' \
+	'[p for q in Q if q["path"] == "/v1/metrics" for p in q["problems"]] == []'
+kill -TERM "$first" "$second"
+wait "$first" "$second"
+await_log 1 "^$first .* has ended"
+await_log 1 "^$second .* has ended"
+end_collector 'metrics and spans'
+sed -i '/^\(otlp\|otlp-metrics\|metrics\|metrics-interval\|trace-format\|rank\)\( =\|$\)/d' "$CONFIG"
+
 # Nothing fits on the disk.
 set_option max-disk 1K
-set_option comm "$COMM"
-sed -i '/^cgroup = /d' "$CONFIG"
 start_watched
 go
 reload

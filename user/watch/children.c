@@ -97,14 +97,36 @@ static int add_all(argument_vec *arguments, const char *const *texts)
 	return err;
 }
 
-/* A process has one reader of its GPU records, and a collector wants each escalation once. */
-static const char *const without_in_calls[] = {"gpu",  "gpu-strict",   "inject", "inject-timeout",
-					       "otlp", "trace-format", NULL};
-static const char *const without_in_flight[] = {"trace-format", "wait-step", NULL};
+/*
+ * A process has one reader of its GPU records, and a collector wants each escalation and each value
+ * once. What one option requires, as rank and otlp-metrics do, is left out with it.
+ */
+static const char *const without_in_calls[] = {
+	"gpu",		"gpu-strict",	    "inject", "inject-timeout", "otlp",
+	"otlp-metrics", "metrics-interval", "rank",   "trace-format",	NULL};
+static const char *const without_in_flight[] = {"rank", "trace-format", "wait-step", NULL};
 /* What a replay warns of, or would do again. */
 static const char *const without_in_replay[] = {
-	"otlp",	    "follow", "gpu",	 "inject", "python",	"inject-timeout", "wait-step",
-	"step-arg", "step",   "verbose", "quiet",  "uretprobe", "ring-records",	  NULL};
+	"otlp",	  "otlp-metrics",   "metrics-interval", "follow", "gpu",       "inject",
+	"python", "inject-timeout", "step-arg",		"step",	  "wait-step", "verbose",
+	"quiet",  "uretprobe",	    "ring-records",	NULL};
+
+/*
+ * A file for each engine: the first has the name that was given, the others its stem with their
+ * slot. By slot, not by PID: the name is a label of the metrics, and there must not be ever more.
+ */
+static int add_metrics(argument_vec *arguments, const struct tracer_plan *plan)
+{
+	const char *path = plan->options->metrics;
+
+	if (!path)
+		return 0;
+	if (plan->slot == 1)
+		return add(arguments, "--metrics=%s", path);
+	/* options_complete has checked how it ends. */
+	return add(arguments, "--metrics=%.*s_%u.prom", (int)(strlen(path) - strlen(".prom")), path,
+		   plan->slot);
+}
 
 static int plan_tracer(argument_vec *arguments, const struct tracer_plan *plan)
 {
@@ -132,6 +154,8 @@ static int plan_tracer(argument_vec *arguments, const struct tracer_plan *plan)
 		err = add_all(arguments, plan->calls_ns ? calls : flight);
 	if (!err && plan->calls_ns)
 		return add(arguments, "--duration=%" PRIu64 "us", plan->calls_ns / NS_PER_US);
+	if (!err)
+		err = add_metrics(arguments, plan);
 	if (!err)
 		err = add(arguments, "--last=%" PRIu64 "us", watch->last_ns / NS_PER_US);
 	return err ? err : add(arguments, "--memory=%" PRIu64, watch->memory);

@@ -13,6 +13,7 @@ struct tracer_plan {
 	const struct options *options; /* borrowed, as all pointers here */
 	uint32_t tgid;
 	bool follows;	   /* its descendants too */
+	unsigned int slot; /* from 1 on: names its file of metrics */
 	uint64_t calls_ns; /* 0: times steps and keeps a flight recorder, fd is its socket;
 			      else: traces system calls for so long, and fd takes the capture */
 	int fd;

@@ -139,8 +139,10 @@ static void wait_for_retry(struct target *target, uint64_t now_ns)
 
 static void start_tracer(struct target *target, uint64_t now_ns)
 {
-	struct tracer_plan plan = {
-		.options = target->home->options, .tgid = target->tgid, .follows = target->follows};
+	struct tracer_plan plan = {.options = target->home->options,
+				   .tgid = target->tgid,
+				   .follows = target->follows,
+				   .slot = target->slot};
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = target};
 	int ends[2], err = flight_pair(ends);
 

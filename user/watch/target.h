@@ -42,7 +42,8 @@ struct target {
 	uint32_t tgid;
 	uint64_t start; /* of the process, as /proc has it: with tgid its identity */
 	char comm[16];
-	bool follows; /* its descendants are traced too */
+	bool follows;	   /* its descendants are traced too */
+	unsigned int slot; /* from 1 on; no other target has it */
 
 	pid_t tracer; /* 0: none runs */
 	int link;     /* to it; -1: none */

@@ -105,6 +105,19 @@ static struct target *find_target(const struct watch *watch, uint32_t tgid, uint
 	return NULL;
 }
 
+/* The lowest one that is free, from 1 to TARGETS_MAX. */
+static unsigned int choose_slot(const struct watch *watch)
+{
+	uint32_t used = 0;
+	unsigned int slot = 1;
+
+	vec_for_each (target, &watch->targets)
+		used |= UINT32_C(1) << (*target)->slot;
+	while (used & UINT32_C(1) << slot)
+		slot++;
+	return slot;
+}
+
 static void add_target(struct watch *watch, const struct candidate *candidate, bool follows)
 {
 	struct target *target;
@@ -126,6 +139,8 @@ static void add_target(struct watch *watch, const struct candidate *candidate, b
 		return;
 	}
 	target = target__new(&watch->home, candidate->tgid, start, candidate->comm);
+	if (target)
+		target->slot = choose_slot(watch);
 	if (!target || vec_push(&watch->targets, target)) {
 		target__free(target);
 		log_err("%u: no memory to watch it", candidate->tgid);
@@ -345,7 +360,8 @@ static bool changes_tracers(const struct options *old, const struct options *fre
 {
 	const struct option_watch *a = &old->watch, *b = &fresh->watch;
 
-	if (a->last_ns != b->last_ns || a->memory != b->memory || a->given.count != b->given.count)
+	if (a->last_ns != b->last_ns || a->memory != b->memory ||
+	    a->given.count != b->given.count || !same_text(old->metrics, fresh->metrics))
 		return true;
 	for (size_t i = 0; i < a->given.count; i++) {
 		if (strcmp(a->given.items[i].name, b->given.items[i].name) != 0 ||

@@ -66,6 +66,7 @@ static void a_file_says_what_options_say(void **state)
 			       "max-dumps = 3\n"
 			       "step = engine#step\n"
 			       "inject\n"
+			       "metrics = /var/lib/x/llm.prom\n"
 			       "dir = /var/tmp",
 			       NULL, NULL),
 			 0);
@@ -80,6 +81,8 @@ static void a_file_says_what_options_say(void **state)
 	assert_int_equal(options.watch.max_dumps, 3);
 	assert_string_equal(options.windows.dir, "/var/tmp");
 	assert_true(options.inject);
+	/* Each tracer has a file of its own. */
+	assert_string_equal(options.metrics, "/var/lib/x/llm.prom");
 	/* Tracers get what is not about watch. */
 	assert_int_equal(options.watch.given.count, 2);
 	assert_string_equal(options.watch.given.items[0].name, "step");
