@@ -18,11 +18,11 @@
 
 /* They say what else to do than to watch, or what watch decides itself. */
 static const char *const refused[] = {
-	"all",	       "duration",	"steps",    "flag",   "max-steps", "output",
-	"trace",       "profile",	"record",   "html",   "folded",	   "replay",
-	"detail",      "escalate-now",	"report",   "config", "dry-run",   "list-steps",
-	"ready-fd",    "help",		"help-all", "usage",  "version",   "flight-fd",
-	"torch-trace", "require-events"};
+	"all",	       "duration",	 "steps",    "flag",   "max-steps", "output",
+	"trace",       "profile",	 "record",   "html",   "folded",    "replay",
+	"detail",      "escalate-now",	 "report",   "config", "dry-run",   "list-steps",
+	"ready-fd",    "help",		 "help-all", "usage",  "version",   "flight-fd",
+	"torch-trace", "require-events", "interval"};
 
 /* The first message that was logged meanwhile. */
 struct said {

@@ -499,6 +499,8 @@ static int check_watch(const struct options *options)
 		{options->duration_ns, "-d"},
 		{options->steps, "-n"},
 		{options->windows.flag, "--flag"},
+		{options->windows.max_steps != OPTION_MAX_STEPS_OPEN, "--max-steps"},
+		{options->interval_given, "--interval"},
 		{options->output, "-o"},
 		{options->trace, "--trace"},
 		{options->profile, "--profile"},

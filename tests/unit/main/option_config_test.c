@@ -151,6 +151,30 @@ static void what_watch_decides_is_refused(void **state)
 	assert_bad(state, "detail = all", ":1: detail is no option of watch");
 }
 
+/* Its tracers time steps only, and would refuse to start. */
+static void intervals_are_refused(void **state)
+{
+	assert_bad(state, "comm = a\ninterval = 50ms\n", ":2: interval is no option of watch");
+}
+
+static void intervals_are_refused_on_the_command_line(void **state)
+{
+	struct options options;
+
+	assert_int_equal(parse(&options, "comm = a\n", "--interval=50ms", NULL), -EINVAL);
+	options_clear(&options);
+	assert_one_line(*state, "watch takes no --interval");
+}
+
+static void what_is_for_windows_by_flag_is_refused(void **state)
+{
+	struct options options;
+
+	assert_int_equal(parse(&options, "comm = a\n", "--max-steps=5", NULL), -EINVAL);
+	options_clear(&options);
+	assert_one_line(*state, "watch takes no --max-steps");
+}
+
 static void a_missing_file_is_told(void **state)
 {
 	char *argv[] = {"ferrum-bpftrace", "watch", "--config=/nonexistent/x.conf"};
@@ -216,6 +240,9 @@ int main(void)
 		TEST(a_value_of_a_switch_is_told),
 		TEST(a_missing_name_is_told),
 		TEST(what_watch_decides_is_refused),
+		TEST(intervals_are_refused),
+		TEST(intervals_are_refused_on_the_command_line),
+		TEST(what_is_for_windows_by_flag_is_refused),
 		TEST(a_missing_file_is_told),
 		TEST(a_file_that_others_may_write_is_refused),
 		TEST(a_directory_is_refused),
