@@ -26,6 +26,9 @@ is 'and then no more' "$(count_syscall_links)" 0
 await_log 3 'engine_step 4[0-9][0-9] ms'
 is 'more steps are slow' $? 0
 is 'only the first one is dumped, because of the cooldown' "$(count_dumps escalation)" 1
+await_log 1 "^$ENGINE: engine_step .*: no dump, because of --cooldown\$"
+is 'that is told' $? 0
+is 'once in a cooldown' "$(grep -c 'no dump, because of --cooldown' "$LOG")" 1
 stem=$(stem_of escalation)
 python3 tests/live/watch_facts.py escalation "$stem" 300 || FAILED=1
 python3 tests/live/watch_facts.py calls "${stem}_calls" 300
@@ -63,7 +66,7 @@ start_watched --slow-futex-every 1200 --slow-us 400000
 await_watching "$ENGINE"
 is 'it is found again with another PID' $? 0
 go
-await_log 5 'engine_step 4[0-9][0-9] ms'
+await_log 1 "^$ENGINE: engine_step .*: no dump, because of --cooldown\$"
 is 'the cooldown goes on' "$(count_dumps escalation)" 1
 
 kill -USR1 "$TOOL"

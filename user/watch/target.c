@@ -224,24 +224,53 @@ static void give(struct target *target, int *fd, const char *stem, const char *p
 	target->home->take_job(target->home->ctx, &job);
 }
 
+/* A dump is due from now on. */
+static void begin_dump(struct target *target)
+{
+	uint64_t calls_ns = target->home->options->watch.calls_ns;
+
+	dump_stem(target->stem, clock_ns(CLOCK_REALTIME), target->tgid,
+		  flight_reason_name(target->trigger.reason));
+	if (target->sample_fd >= 0)
+		give(target, &target->sample_fd, target->stem, "_sample", NULL);
+	/* Started by look_after_calls, at once unless another window runs. */
+	target->calls_wait_ns = calls_ns ? clock_ns(CLOCK_MONOTONIC) + CALLS_WAIT_NS : 0;
+}
+
+/* It has come, or will not. */
+static void end_dump(struct target *target)
+{
+	if (trigger_end(&target->trigger))
+		begin_dump(target);
+}
+
+/* Of many in one cooldown the first one is told, and all are counted. */
+static void ignore_trigger(struct target *target, const struct flight_message *message)
+{
+	target->home->ignored++;
+	if (target->trigger.ignored == 1)
+		log_info("%u: %s: no dump, because of --cooldown", target->tgid, message->text);
+	else
+		log_debug("%u: %s: no dump, because of --cooldown", target->tgid, message->text);
+}
+
 static void take_trigger(struct target *target, const struct flight_message *message,
 			 uint64_t now_ns)
 {
 	const struct option_watch *watch = &target->home->options->watch;
 	const struct trigger_limits limits = {watch->after_ns, watch->cooldown_ns};
-	enum trigger_answer answer =
-		trigger_pull(&target->trigger, &limits, message->reason, message->text, now_ns);
 
-	if (answer == TRIGGER_COOLING)
-		log_debug("%u: %s: no dump, because of --cooldown", target->tgid, message->text);
-	if (answer != TRIGGER_NEW)
-		return;
-	dump_stem(target->stem, clock_ns(CLOCK_REALTIME), target->tgid,
-		  flight_reason_name(message->reason));
-	if (target->sample_fd >= 0)
-		give(target, &target->sample_fd, target->stem, "_sample", NULL);
-	/* Started by look_after_calls, at once unless another window runs. */
-	target->calls_wait_ns = watch->calls_ns ? now_ns + CALLS_WAIT_NS : 0;
+	switch (trigger_pull(&target->trigger, &limits, message->reason, message->text, now_ns)) {
+	case TRIGGER_NEW:
+		begin_dump(target);
+		break;
+	case TRIGGER_COOLING:
+		ignore_trigger(target, message);
+		break;
+	case TRIGGER_JOINED:
+	case TRIGGER_NEXT:
+		break;
+	}
 }
 
 static void say_no_dump(const struct target *target, const char *why)
@@ -275,7 +304,7 @@ static void take_message(struct target *target, const struct flight_message *mes
 			give(target, passed, target->stem, "", message);
 		else if (target->trigger.pending)
 			say_no_dump(target, "its tracer could not make it");
-		trigger_end(&target->trigger);
+		end_dump(target);
 		break;
 	}
 }
@@ -304,7 +333,7 @@ static void ask_for_dump(struct target *target)
 	if (!err || err == -EAGAIN)
 		return;
 	say_no_dump(target, err == -EPIPE ? "its tracer has ended" : strerror(-err));
-	trigger_end(&target->trigger);
+	end_dump(target);
 }
 
 static void look_after_dump(struct target *target, uint64_t now_ns)
@@ -314,7 +343,7 @@ static void look_after_dump(struct target *target, uint64_t now_ns)
 	if (!trigger_is_late(&target->trigger, DUMP_NS, now_ns))
 		return;
 	say_no_dump(target, "its tracer does not send it");
-	trigger_end(&target->trigger);
+	end_dump(target);
 }
 
 /* A tracer that is stuck is started again. */
@@ -440,9 +469,9 @@ static void end_tracer(struct target *target, int status, uint64_t now_ns)
 	target__read(target, now_ns);
 	close_link(target);
 	target->tracer = 0;
-	if (target->trigger.pending) {
+	while (target->trigger.pending) {
 		say_no_dump(target, "its tracer has ended");
-		trigger_end(&target->trigger);
+		(void)trigger_end(&target->trigger);
 	}
 	if (ended) {
 		log_info("%u (%s) has ended", target->tgid, target->comm);

@@ -32,6 +32,7 @@ struct target_home {
 	int epoll_fd;
 	bool stopping;	    /* nothing is started any more */
 	pid_t calls;	    /* of the target whose calls are traced: one at a time; 0: none */
+	uint64_t ignored;   /* slow steps and hangs that were not dumped, because of the cooldown */
 	struct dying dying; /* what ran for targets that are no more */
 	void (*take_job)(void *ctx, const struct dump_job *job); /* owns its fd from then on */
 	void *ctx;

@@ -5,26 +5,43 @@
 
 #include "base/arith.h"
 
+static void begin(struct trigger *trigger, uint32_t reason, const char *text, uint64_t since_ns,
+		  uint64_t due_ns)
+{
+	trigger->pending = true;
+	trigger->asked = false;
+	trigger->reason = reason;
+	trigger->since_ns = since_ns;
+	trigger->due_ns = due_ns;
+	trigger->ignored = 0;
+	snprintf(trigger->text, sizeof(trigger->text), "%s", text);
+}
+
 enum trigger_answer trigger_pull(struct trigger *trigger, const struct trigger_limits *limits,
 				 uint32_t reason, const char *text, uint64_t now_ns)
 {
 	bool cools = trigger->since_ns &&
 		     now_ns < add_saturating(trigger->since_ns, limits->cooldown_ns);
+	uint64_t due_ns = add_saturating(now_ns, limits->after_ns);
 
-	if (trigger->pending && !trigger->asked)
+	if (trigger->again || (trigger->pending && !trigger->asked))
 		return TRIGGER_JOINED;
 	/* Who asks by hand does not wait. */
-	if (trigger->pending || (cools && reason != FLIGHT_MANUAL)) {
+	if (cools && reason != FLIGHT_MANUAL) {
 		trigger->ignored++;
 		return TRIGGER_COOLING;
 	}
-	trigger->pending = true;
-	trigger->asked = false;
-	trigger->reason = reason;
-	trigger->since_ns = now_ns;
-	trigger->due_ns = add_saturating(now_ns, limits->after_ns);
-	snprintf(trigger->text, sizeof(trigger->text), "%s", text);
-	return TRIGGER_NEW;
+	if (!trigger->pending) {
+		begin(trigger, reason, text, now_ns, due_ns);
+		return TRIGGER_NEW;
+	}
+	/* The one that was asked for may be made already. */
+	trigger->again = true;
+	trigger->next_reason = reason;
+	trigger->next_since_ns = now_ns;
+	trigger->next_due_ns = due_ns;
+	snprintf(trigger->next_text, sizeof(trigger->next_text), "%s", text);
+	return TRIGGER_NEXT;
 }
 
 bool trigger_is_due(struct trigger *trigger, uint64_t now_ns)
@@ -47,8 +64,13 @@ bool trigger_is_late(const struct trigger *trigger, uint64_t limit_ns, uint64_t 
 	       now_ns > add_saturating(trigger->asked_ns, limit_ns);
 }
 
-void trigger_end(struct trigger *trigger)
+bool trigger_end(struct trigger *trigger)
 {
 	trigger->pending = false;
 	trigger->asked = false;
+	if (trigger->again)
+		begin(trigger, trigger->next_reason, trigger->next_text, trigger->next_since_ns,
+		      trigger->next_due_ns);
+	trigger->again = false;
+	return trigger->pending;
 }

@@ -19,13 +19,21 @@ struct trigger {
 	uint64_t since_ns; /* when it was pulled last, for a dump; 0: never */
 	uint64_t due_ns;
 	uint64_t asked_ns; /* when it was asked for */
-	uint64_t ignored;  /* in the cooldown after the last dump */
+	uint64_t ignored;  /* since then, because of the cooldown */
 	char text[sizeof(((struct flight_message *)0)->text)];
+
+	/* Another one, after that which was asked for: */
+	bool again;
+	uint32_t next_reason;
+	uint64_t next_since_ns;
+	uint64_t next_due_ns;
+	char next_text[sizeof(((struct flight_message *)0)->text)];
 };
 
 enum trigger_answer {
-	TRIGGER_NEW,	 /* there will be a dump */
-	TRIGGER_JOINED,	 /* it will be in the dump that is due */
+	TRIGGER_NEW,	/* there will be a dump */
+	TRIGGER_JOINED, /* it will be in a dump that is due */
+	TRIGGER_NEXT, /* there will be a dump after the one that was asked for: trigger_end tells */
 	TRIGGER_COOLING, /* there will be none, because of the cooldown */
 };
 
@@ -41,7 +49,7 @@ void trigger_ask_again(struct trigger *trigger);
 /* Whether the dump was asked for longer than limit_ns ago. */
 bool trigger_is_late(const struct trigger *trigger, uint64_t limit_ns, uint64_t now_ns);
 
-/* The dump has come, or will not. */
-void trigger_end(struct trigger *trigger);
+/* The dump has come, or will not. Returns whether another one is due from now on. */
+bool trigger_end(struct trigger *trigger);
 
 #endif

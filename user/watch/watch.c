@@ -303,8 +303,9 @@ static void send_status(struct watch *watch, uint64_t now_ns)
 	}
 	snprintf(text, sizeof(text),
 		 "STATUS=watching %zu of %zu processes; %" PRIu64 " steps seen, %" PRIu64
-		 " dumps written",
-		 attached, watch->targets.count, steps, writer__written(watch->writer));
+		 " dumps written, %" PRIu64 " left out because of cooldown",
+		 attached, watch->targets.count, steps, writer__written(watch->writer),
+		 watch->home.ignored);
 	(void)notify_send(&watch->notify, text);
 }
 

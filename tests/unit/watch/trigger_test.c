@@ -50,8 +50,9 @@ static void the_cooldown_counts_from_the_first(void **state)
 	trigger_end(&trigger);
 	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1099), TRIGGER_COOLING);
 	assert_int_equal(pull(&trigger, FLIGHT_HANG, 1099), TRIGGER_COOLING);
-	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1100), TRIGGER_NEW);
 	assert_int_equal(trigger.ignored, 2);
+	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1100), TRIGGER_NEW);
+	assert_int_equal(trigger.ignored, 0);
 }
 
 static void who_asks_by_hand_does_not_wait(void **state)
@@ -63,6 +64,42 @@ static void who_asks_by_hand_does_not_wait(void **state)
 	trigger_end(&trigger);
 	assert_int_equal(pull(&trigger, FLIGHT_MANUAL, 1010), TRIGGER_NEW);
 	assert_int_equal(trigger.reason, FLIGHT_MANUAL);
+}
+
+static void a_request_by_hand_while_a_dump_is_made_has_its_own(void **state)
+{
+	struct trigger trigger = {0};
+
+	pull(&trigger, FLIGHT_ESCALATION, 1000);
+	assert_true(trigger_is_due(&trigger, 1005));
+	assert_int_equal(trigger_pull(&trigger, &limits, FLIGHT_MANUAL, "by hand", 1006),
+			 TRIGGER_NEXT);
+	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1007), TRIGGER_JOINED);
+	/* The first one is what the answer is about. */
+	assert_string_equal(trigger.text, "decode 9 ms");
+	assert_false(trigger_is_due(&trigger, 1100));
+	assert_true(trigger_end(&trigger));
+	assert_int_equal(trigger.reason, FLIGHT_MANUAL);
+	assert_string_equal(trigger.text, "by hand");
+	assert_int_equal(trigger.since_ns, 1006);
+	assert_int_equal(trigger.ignored, 0);
+	assert_false(trigger_is_due(&trigger, 1010));
+	assert_true(trigger_is_due(&trigger, 1011));
+	assert_false(trigger_end(&trigger));
+	assert_false(trigger_is_due(&trigger, 2000));
+}
+
+static void without_a_cooldown_nothing_is_left_out(void **state)
+{
+	const struct trigger_limits at_once = {.after_ns = 5};
+	struct trigger trigger = {0};
+
+	trigger_pull(&trigger, &at_once, FLIGHT_ESCALATION, "x", 1000);
+	assert_true(trigger_is_due(&trigger, 1005));
+	assert_int_equal(trigger_pull(&trigger, &at_once, FLIGHT_HANG, "y", 1006), TRIGGER_NEXT);
+	assert_true(trigger_end(&trigger));
+	assert_int_equal(trigger.reason, FLIGHT_HANG);
+	assert_int_equal(trigger.ignored, 0);
 }
 
 static void times_do_not_wrap_around(void **state)
@@ -112,6 +149,8 @@ int main(void)
 		cmocka_unit_test(what_follows_soon_is_in_the_same_dump),
 		cmocka_unit_test(the_cooldown_counts_from_the_first),
 		cmocka_unit_test(who_asks_by_hand_does_not_wait),
+		cmocka_unit_test(a_request_by_hand_while_a_dump_is_made_has_its_own),
+		cmocka_unit_test(without_a_cooldown_nothing_is_left_out),
 		cmocka_unit_test(times_do_not_wrap_around),
 		cmocka_unit_test(an_answer_that_does_not_come_is_late),
 		cmocka_unit_test(a_request_that_was_not_taken_is_made_again),
