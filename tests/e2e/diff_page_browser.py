@@ -21,6 +21,9 @@ def look(driver):
     fact('the headline is there', text.count('worse: 1 of 2 classes of steps') == 1, text[:500])
     fact('two classes', len(driver.find_elements(By.CSS_SELECTOR, 'section.class')) == 2)
     fact('with a curve each of A and B', len(driver.find_elements(By.CSS_SELECTOR, 'section.class polyline')) == 4)
+    sides = json.loads(driver.find_element(By.ID, 'data').get_attribute('textContent'))['sides']
+    facts = [row.text for row in driver.find_elements(By.CSS_SELECTOR, 'section:last-of-type tbody tr')]
+    fact('each fact about A and B is shown', len(facts) == len(sides[0]) and 'GPU records off off' in facts, facts)
     first = [row.text for row in driver.find_elements(By.CSS_SELECTOR, 'section.class tr') if row.text.startswith('p50')]
     fact('the small steps take 30 % longer, the large ones as long',
          sorted(row.split('+')[-1].endswith('same') for row in first) == [False, True] and '+30.0 %' in ' '.join(first), first)

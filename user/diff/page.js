@@ -207,9 +207,11 @@ function overview() {
 }
 
 function method() {
-	const names = {tool_version: "ferrum-bpftrace", commit_sha: "commit", env_hash: "environment", detail: "--detail"};
+	const names = {tool_version: "ferrum-bpftrace", commit_sha: "commit", env_hash: "environment", detail: "--detail",
+		gpu_records: "GPU records"};
 	const facts = ["path", "file", "steps", "steps_left_out", "windows", "window_ns", "lost", "compared_percent",
-		"host", "arch", "kernel", "tool_version", "detail", "model", "concurrency", "commit_sha", "env_hash"];
+		"host", "arch", "kernel", "tool_version", "detail", "gpu_records", "model", "concurrency", "commit_sha",
+		"env_hash"];
 	const shown = (side, name) => side[name] === null ? "-" : name === "window_ns" ? duration(side[name])
 		: typeof side[name] === "number" ? count(side[name]) : side[name];
 
