@@ -79,4 +79,10 @@ while read -r line; do
 	printf 'comm = x\n%s\nend = here\n' "$line" >"$tmp/x.conf"
 	"$FBT" watch --config "$tmp/x.conf" 2>&1 | grep -v "x.conf:3: unknown option 'end'"
 done <"$tmp/lines" | state 'each line of the example is accepted'
+
+echo 'cooldwn = 5' >"$tmp/x.conf"
+"$FBT" watch --config "$tmp/x.conf" 2>/dev/null
+echo $? >"$tmp/status"
+sed -n 's/^RestartPreventExitStatus=//p' "$unit" | diff "$tmp/status" - |
+	state 'a wrong configuration does not start it again and again'
 exit $status
