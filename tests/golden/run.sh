@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # Replays each case of this folder, or the named ones, and compares the outputs with the expected
-# ones. UPDATE=1 rewrites the expected outputs; review their diff.
+# ones; then the profile that it gave. UPDATE=1 rewrites the expected outputs; review their diff.
 set -u
 cd "$(dirname "$0")" || exit 1
 root=$(cd ../.. && pwd)
@@ -20,12 +20,40 @@ for program in "$tool" "$events"; do
 done
 
 # Runs the tool in its own folder and without an environment, so that nothing of this machine shows.
+run_tool()
+{
+	(cd "$work/run" && env -i PATH="$PATH" LC_ALL=C TZ=UTC "$tool" "$@")
+}
+
 replay()
 {
 	local report=$1
 	shift
-	(cd "$work/run" && env -i PATH="$PATH" LC_ALL=C TZ=UTC "$tool" --replay ../capture "$@" \
-		--report "$report" >"report.$report" 2>"stderr.$report")
+	run_tool --replay ../capture "$@" --report "$report" >"$work/run/report.$report" 2>"$work/run/stderr.$report"
+}
+
+# steps_of REPORT: the number in a JSON report
+steps_of()
+{
+	grep -o '"steps":[0-9]*' "$1" | head -n 1
+}
+
+# profile_replays OPTION…: the profile can be replayed, and gives as many steps, and a page that is right
+profile_replays()
+{
+	grep -q '"event":"step_prof"' "$work/run/profile.jsonl" || return 0
+	mkdir "$work/run/again"
+	if ! run_tool --replay profile.jsonl --trace none --profile none --report json --html again/page.html \
+		"$@" >"$work/run/again/report" 2>"$work/run/again/stderr"; then
+		echo '# the profile cannot be replayed:'
+		cat "$work/run/again/stderr"
+		return 1
+	fi
+	if [ "$(steps_of "$work/run/again/report")" != "$(steps_of "$work/run/report.json")" ]; then
+		echo "# the profile replayed has $(steps_of "$work/run/again/report"), not $(steps_of "$work/run/report.json")"
+		return 1
+	fi
+	python3 ../html_check.py "$work/run/again/page.html" "$work/run/again/report"
 }
 
 # figure KEY: that count of the window
@@ -88,6 +116,7 @@ run_case()
 	rm "$work/run/report.none" "$work/run/stderr.none"
 	python3 ../html_check.py "$work/run/page.html" "$work/run/report.json" || return 1
 	prose_is_narrow "$work/run/report.txt" || return 1
+	profile_replays "${options[@]}" || return 1
 	# The rules of a Kineto trace's readers.
 	[[ "${options[*]}" != *kineto* ]] || python3 ../kineto_check.py "$work/run/trace.json"
 }
