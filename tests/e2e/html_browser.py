@@ -91,6 +91,50 @@ def act(driver):
          driver.find_element(By.ID, 'cards').text)
 
 
+def greys(driver):
+    """How many pixels of all charts are as light, or as dark, as only the lines of a light or a dark theme are."""
+    return driver.execute_script('''
+        let light = 0, dark = 0;
+        for (const canvas of document.querySelectorAll("canvas")) {
+            const all = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+            for (let i = 0; i < all.length; i += 4) {
+                const least = Math.min(all[i], all[i + 1], all[i + 2]);
+                const most = Math.max(all[i], all[i + 1], all[i + 2]);
+                const isGrey = all[i + 3] > 100 && most - least < 30;
+                light += isGrey && least > 215;
+                dark += isGrey && most < 75;
+            }
+        }
+        return [light, dark];''')
+
+
+def paper(driver):
+    """Printed from a dark screen, and narrower than it."""
+    light, dark = greys(driver)
+    fact('on a dark screen the charts are dark', dark > 500 and light == 0, (light, dark))
+    driver.execute_script('dispatchEvent(new Event("beforeprint"))')
+    driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {
+        'media': 'print', 'features': [{'name': 'prefers-color-scheme', 'value': 'dark'}]})
+    driver.execute_script('document.querySelector("main").style.width = "600px"')
+    light, dark = greys(driver)
+    fact('on paper they are light', light > 500 and dark == 0, (light, dark))
+    colors = driver.execute_script('const style = getComputedStyle(document.body); return [style.color, style.backgroundColor]')
+    fact('as the rest of the page is', colors == ['rgb(29, 33, 41)', 'rgb(255, 255, 255)'], colors)
+    shapes = driver.execute_script('''
+        return [...document.querySelectorAll("canvas")].map((canvas) => {
+            const box = canvas.getBoundingClientRect();
+            return [box.width, box.height, canvas.width / canvas.height];
+        });''')
+    fact('and no chart is squashed', all(width < 601 and abs(width / height / shape - 1) < 0.02
+                                         for width, height, shape in shapes), shapes)
+    driver.save_screenshot(f'{shots}/paper.png')
+    driver.execute_script('document.querySelector("main").style.width = ""')
+    driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {'media': '', 'features': []})
+    driver.execute_script('dispatchEvent(new Event("afterprint"))')
+    light, dark = greys(driver)
+    fact('afterwards they are dark again', dark > 500 and light == 0, (light, dark))
+
+
 def quiet(driver):
     errors = driver.get_log('browser')
     fact('the console is empty', not errors, errors)
@@ -120,7 +164,9 @@ for dark in (False, True):
     driver = start(dark, 1600)
     try:
         look(driver)
-        if not dark:
+        if dark:
+            paper(driver)
+        else:
             act(driver)
         driver.set_window_size(1240, 2600)
         driver.save_screenshot(f'{shots}/{"dark" if dark else "light"}.png')

@@ -177,6 +177,12 @@ function redraw() {
 		? `${duration(state.from)} to ${duration(state.to)}` : "";
 }
 
+/* Paper is white, whatever the screen is; a chart has the colours with which it was drawn. */
+function forPaper(is) {
+	document.documentElement.classList.toggle("paper", is);
+	redraw();
+}
+
 function zoom(from, to) {
 	state.from = Math.max(from, 0);
 	state.to = Math.min(to, windowNs);
@@ -782,9 +788,12 @@ gpu();
 trust();
 page.append(element("details", {}, element("summary", {}, "The whole report as text"), element("pre", {}, data.text)));
 document.body.append(tip);
-if (data.kinds.length)
+if (data.kinds.length) {
 	choose(state.kind);
-window.addEventListener("resize", redraw);
-window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+	window.addEventListener("resize", redraw);
+	window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+	window.addEventListener("beforeprint", () => forPaper(true));
+	window.addEventListener("afterprint", () => forPaper(false));
+}
 document.documentElement.dataset.ready = "1";
 })();
