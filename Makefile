@@ -453,6 +453,7 @@ test-all: ## every test and check, kernels too (root): up to 40 minutes
 	$(Q)$(deps) check
 	$(Q)$(deps) kernels
 	$(Q)$(deps) browser
+	$(Q)$(deps) monitor
 	$(Q)$(deps) package
 	$(Q)$(deps) install
 	$(Q)+$(tier) all

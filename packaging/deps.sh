@@ -3,7 +3,8 @@
 # Installs what building, testing or checking needs, as Debian packages, and only what is missing.
 # Silent when nothing is. usage: deps.sh [build|test|check], each including the one before it, or
 # deps.sh kernels [ARCH] for what test-kernels needs, deps.sh browser for what tests/e2e/html.sh does,
-# deps.sh package for what building packages does, or deps.sh install for what their tests do
+# deps.sh monitor for what tests/e2e/monitor.sh does, deps.sh package for what building packages does,
+# or deps.sh install for what their tests do
 set -euo pipefail
 
 build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm bpftool libbpf-dev
