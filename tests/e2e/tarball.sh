@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# The tarball: checksums hold, it runs where it is unpacked, its bill of materials is valid and has
-# what is linked, and a build of the same sources in another folder gives the same bytes. The manifest
-# for Kubernetes is valid, install-strip strips, and uninstall removes all that install has put there.
+# The tarball: checksums hold, it runs where it is unpacked and sends to a collector, its bill of
+# materials is valid and has what is linked, and a build of the same sources in another folder gives
+# the same bytes. The manifest for Kubernetes is valid, install-strip strips, and uninstall removes all
+# that install has put there.
 # shellcheck source=tests/live/lib.sh
 . "$(dirname "$0")/../live/lib.sh"
 # shellcheck source=tests/e2e/package/lib.sh
@@ -32,6 +33,13 @@ has 'it finds its libraries' "$TMP/env" "$folder/lib/ferrum-bpftrace/libferrum_p
 has 'the man page has the version' "$folder/share/man/man8/ferrum-bpftrace.8" "^\\.TH .*bpftrace ${version//+/\\+}\""
 trace_engine '--steps 200'
 check_truth 'from the tarball'
+# What sends is linked into it too.
+for script in otlp metrics; do
+	FBT=$FBT FBT_BUILD=$FBT_BUILD tests/live/$script.sh >"$TMP/$script.log" 2>&1
+	status=$?
+	grep -E '^(#|not ok)' "$TMP/$script.log" | sed 's/^/# /'
+	is "from the tarball: live/$script.sh passes" "$status $(grep -c '^not ok' "$TMP/$script.log")" '0 0'
+done
 
 # --- bill of materials ---
 
