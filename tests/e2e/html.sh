@@ -16,27 +16,39 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Steps of 1 ms, every 50th of them waits 40 ms for a lock; two functions; names that are markup.
+# Steps of 1 ms, of two classes; every 50th of them waits 40 ms for a lock; two functions; names that are
+# markup.
 {
 	echo 'window detail=escalated'
 	echo 'target tgid=7 comm=<b>x</b> exe=/usr/bin/engine cmdline=</script><script>document.title+=/owned/</script><img/src=x/onerror=alert(1)>'
 	echo 'thread tid=7 comm=<i>t</i>'
-	echo 'kind kind=1 name=</script><script>document.title+=/owned/</script>'
+	echo 'kind kind=1 name=</script><script>document.title+=/owned/</script> args=n_tokens'
 	echo 'kind kind=2 name=embed'
+	echo 'code id=1 function=__lll_lock_wait path=/usr/lib/x86_64-linux-gnu/libc.so.6'
+	echo 'code id=2 function=KvCache::take offset=0x20'
+	echo 'code id=3 function=forward offset=0x10'
 	for ((i = 0; i < 1000; i++)); do
 		at=$((i * 50000 + 1000))
 		if ((i % 50 == 49)); then
+			echo "stack tid=7 start=$((at + 100))us name=futex codes=1,2,3"
 			echo "call tid=7 start=$((at + 100))us dur=40000us name=futex ret=0"
-			echo "step tid=7 kind=1 start=${at}us end=$((at + 41000))us futex=1/40000us"
+			echo "step tid=7 kind=1 start=${at}us end=$((at + 41000))us run_delay=0 cpu=1000us asleep=40000us" \
+				'futex=1/40000us args=64'
 		else
-			echo "step tid=7 kind=1 start=${at}us end=$((at + 1000 + i % 7 * 10))us"
+			us=$((1000 + i % 7 * 10))
+			echo "step tid=7 kind=1 start=${at}us end=$((at + us))us run_delay=0 cpu=${us}us asleep=0" \
+				"args=$((i % 2 * 60 + 4))"
 		fi
 	done
 	echo 'step tid=7 kind=2 start=50100ms end=50110ms'
+	echo 'table name=futex sum=20/800ms'
+	echo 'thread_use tid=7 cpu=900ms delay=10ms calls=20 call=800ms comm=<i>t</i> steps=1'
+	echo 'thread_use tid=8 cpu=300ms delay=500ms calls=0 call=0 comm=<b>w</b>'
 	echo 'end end=51s'
 } >"$work/events"
 "$FBT_BUILD/tests/events" "$work/events" "$work/capture" || { echo 'not ok - the records are made' && exit 1; }
-"$FBT" --replay "$work/capture" --trace none --profile none --report none --html "$work/page.html" 2>/dev/null
+"$FBT" --replay "$work/capture" --class-by n_tokens --trace none --profile none --report none \
+	--html "$work/page.html" 2>/dev/null
 "$FBT_BUILD/tests/events" tests/golden/gpu.events "$work/gpu" || { echo 'not ok - GPU records are made' && exit 1; }
 "$FBT" --replay "$work/gpu" --trace none --profile none --report none --html "$work/gpu.html" 2>/dev/null
 HTML_GPU="$work/gpu.html" "$python" tests/e2e/html_browser.py "$work/page.html" "$work"

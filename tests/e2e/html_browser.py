@@ -37,6 +37,13 @@ def used(driver):
         });''')
 
 
+def section(driver, heading):
+    """The text of the part with that heading."""
+    found = [h2.find_element(By.XPATH, '..').text for h2 in driver.find_elements(By.TAG_NAME, 'h2')
+             if h2.text == heading]
+    return found[0] if found else ''
+
+
 def look(driver):
     driver.get(url)
     text = driver.find_element(By.TAG_NAME, 'body').text
@@ -46,6 +53,18 @@ def look(driver):
     fact('nor became an element', not driver.find_elements(By.CSS_SELECTOR, 'img, main b b, main i i, svg, iframe'))
     fact('but is shown as it is', '</script><script>document.title+=/owned/</script>' in text, text[:500])
     fact('the headline is there', text.count('steps of') >= 1 and 'lock contention' in text, text[:500])
+    headings = [heading.text for heading in driver.find_elements(By.TAG_NAME, 'h2')]
+    wanted = ['Why steps were slow', 'Every step', 'Percentiles over time', 'Where the time went',
+              'How many steps took how long', 'Slowest steps', 'Classes of steps', 'Threads', 'System calls',
+              'Can these numbers be trusted?']
+    fact('all parts of the report are there', headings == wanted, headings)
+    rows = {name: section(driver, name) for name in wanted}
+    fact('the cause has its stack', 'in KvCache::take' in rows['Why steps were slow'], rows['Why steps were slow'])
+    fact('two classes', all(f'n_tokens {span} 500 ' in rows['Classes of steps'] for span in ('4 to 7', '64 to 127')),
+         rows['Classes of steps'])
+    fact('two threads', '7 <i>t</i> yes 900 ms' in rows['Threads'] and '8 <b>w</b> 300 ms' in rows['Threads'],
+         rows['Threads'])
+    fact('no loss', 'No record was lost.' in rows['Can these numbers be trusted?'], rows['Can these numbers be trusted?'])
     for name, colored in used(driver):
         fact(f'{name} has marks', colored > 100, colored)
 
@@ -96,7 +115,9 @@ def greys(driver):
     return driver.execute_script('''
         let light = 0, dark = 0;
         for (const canvas of document.querySelectorAll("canvas")) {
-            const all = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+            const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", {willReadFrequently: true});
+            copy.drawImage(canvas, 0, 0);
+            const all = copy.getImageData(0, 0, canvas.width, canvas.height).data;
             for (let i = 0; i < all.length; i += 4) {
                 const least = Math.min(all[i], all[i + 1], all[i + 2]);
                 const most = Math.max(all[i], all[i + 1], all[i + 2]);

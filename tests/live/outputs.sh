@@ -54,6 +54,10 @@ has 'terminal: colour' "$TMP/terminal" $'\033\\[[0-9;]*m'
 TERM=xterm NO_COLOR=1 script -qec "$command" /dev/null >"$TMP/terminal" </dev/null
 is 'terminal: no colour with NO_COLOR' "$(grep -c $'\033\\[[0-9;]*m' "$TMP/terminal")" 0
 
+trace_here --trace none --profile none --report json --html "$TMP/here/page.html"
+holds 'the page of a run has the figures of its report' python3 tests/html_check.py "$TMP/here/page.html" "$OUT.report"
+rm "$TMP/here/page.html"
+
 trace_here --trace none --profile none
 is 'run time statistics of the kernel stay off' "$(cat /proc/sys/kernel/bpf_stats_enabled)" 0
 
