@@ -49,6 +49,8 @@ for file in man/man8/ferrum-bpftrace.8.gz man/man5/ferrum-bpftrace-profile.5.gz 
 	zsh/site-functions/_ferrum-bpftrace fish/vendor_completions.d/ferrum-bpftrace.fish doc/ferrum-bpftrace/docs/outputs.md; do
 	holds "it has $file" test -e "$root/usr/share/$file"
 done
+dpkg-deb --fsys-tarfile "$deb" | tar -xO --wildcards '*/systemd/system/ferrum-bpftrace.service' >"$TMP/unit" 2>/dev/null
+holds 'it has the unit of the service' cmp "$TMP/unit" packaging/ferrum-bpftrace.service
 
 printf '#!/bin/bash\nexec "%s" ferrum-bpftrace "$@"\n' "$entry" >"$TMP/tool"
 chmod +x "$TMP/tool"
