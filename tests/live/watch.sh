@@ -89,6 +89,12 @@ wait "$TOOL"
 is 'it ends with 0' $? 0
 await_notice 'STOPPING=1'
 is 'and has told systemd so' $? 0
+start_watch
+await_log 3 "^watching $ENGINE "
+kill -HUP "$TOOL"
+wait "$TOOL"
+is 'SIGHUP ends it too' $? 0
+is 'and its tracer' "$(tracer_of "$ENGINE")" ''
 kill -TERM "$ENGINE"
 wait "$ENGINE"
 is 'the filter of the tracers lets them be' "$(grep -c 'by our filter' "$LOG")" 0
