@@ -215,9 +215,10 @@ static int take_interned(struct reading *reading, struct sequence *sequence,
 static const char *find_text(const struct sequence *sequence, int kind, uint64_t iid)
 {
 	size_t at = vec_lower_bound(&sequence->texts[kind], item->iid, iid);
-	const struct text *text = sequence->texts[kind].items + at;
 
-	return at < sequence->texts[kind].count && text->iid == iid ? text->text : "";
+	if (at == sequence->texts[kind].count || sequence->texts[kind].items[at].iid != iid)
+		return "";
+	return sequence->texts[kind].items[at].text;
 }
 
 static struct lane *find_lane(const struct reading *reading, uint64_t uuid)
