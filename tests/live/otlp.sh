@@ -90,18 +90,21 @@ kill -TERM "$ENGINE"
 wait "$ENGINE"
 
 # Nothing is loaded for it once the tool is confined: what sends is in the tool.
-# mapped FILE [OPTION…]: the libraries of a tool with these options, after its steps
+# mapped FILE [OPTION…]: the libraries of a tool with these options, after an escalation. With --otlp it
+# has been sent: there is a request. The engine goes on until then, since the tool ends with it.
 mapped()
 {
 	local list=$1
 
 	shift
-	start_engine --steps 20
+	start_engine --steps 0 --sleep-us 500
 	attach --escalate-now "$@"
 	go
-	wait "$ENGINE"
 	await_lines 1 'manual' "$OUT.err"
+	[ $# = 0 ] || wait_for 60 [ -s "$SENT" ]
 	awk '$6 ~ /[.]so/ { print $6 }' "/proc/$TOOL/maps" | sort -u >"$list"
+	kill -TERM "$ENGINE"
+	wait "$ENGINE"
 	end_tool
 }
 
