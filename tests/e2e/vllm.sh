@@ -10,33 +10,6 @@
 # shellcheck source=tests/e2e/vllm/lib.sh
 . tests/e2e/vllm/lib.sh
 
-# read_metrics: sets ITERATIONS, SUM and DONE
-read_metrics()
-{
-	ITERATIONS=$(metric vllm:iteration_tokens_total_count)
-	SUM=$(metric vllm:iteration_tokens_total_sum)
-	DONE=$(metric vllm:request_success_total)
-}
-
-# trace_requests TOOL-OPTION…: sets the same variables to their increase during the trace
-trace_requests()
-{
-	local before
-
-	rm -f "${OUT:?}".*
-	# EngineCore calls sched_yield up to 300,000 times a second, in a loop.
-	run_tool -p "$PID" --ring-records 1048576 "$@"
-	wait_attached "$TOOL" || { sed 's/^/# /' "$OUT.err" && not_ok 'the tool attaches' && finish; }
-	read_metrics
-	before=("$ITERATIONS" "$SUM" "$DONE")
-	ask "$TOKENS" "$REQUESTS" >"$TMP/asked" &
-	ask "$TOKENS" "$REQUESTS" >>"$TMP/asked"
-	wait $!
-	read_metrics
-	stop_tool
-	ITERATIONS=$((ITERATIONS - before[0])) SUM=$((SUM - before[1])) DONE=$((DONE - before[2]))
-}
-
 # The metrics count the first token of each answer, which the pass over its prompt makes, and the
 # last, which no pass reads. Passes without tokens are not counted.
 check_steps()
