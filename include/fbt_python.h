@@ -161,7 +161,7 @@ struct fbt_python_page {
 	__u32 reserved;
 	__u64 gil_wait_ns; /* of the last order */
 	__u64 gil_hold_ns;
-	char text[128]; /* why the library is dead, or the last order failed */
+	char text[128]; /* why the library is dead, or does not take an order yet; else "" */
 	struct fbt_python_torch torch;
 	struct fbt_python_slot slots[FBT_PYTHON_SLOTS];
 };

@@ -146,6 +146,13 @@ static bool may_enter(const struct guest *guest)
 	       !guest->python.is_finalizing();
 }
 
+static void tell_why_not(const struct guest *guest)
+{
+	/* An interpreter that is ending counts as not initialized, too. */
+	snprintf(guest->page->text, sizeof(guest->page->text), "the interpreter %s",
+		 guest->python.is_finalizing() ? "is ending" : "has not begun");
+}
+
 static void serve(struct guest *guest, uint32_t order)
 {
 	uint32_t command = __atomic_load_n(&guest->page->command, __ATOMIC_ACQUIRE);
@@ -157,8 +164,11 @@ static void serve(struct guest *guest, uint32_t order)
 		return;
 	}
 	/* The order stays asked: the tool withdraws it when it is late. */
-	if (!may_enter(guest))
+	if (!may_enter(guest)) {
+		tell_why_not(guest);
 		return;
+	}
+	guest->page->text[0] = '\0';
 	state = guest->python.PyGILState_Ensure();
 	held_ns = now_ns();
 	take(guest, order, command);

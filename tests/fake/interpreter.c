@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * Preloaded before an interpreter: with it, libferrum_python.so takes the interpreter for another
- *one.
+ * one.
  *
  *	-DEARLY     one that is just starting: another thread is about to write the text of its
- *version -DTHREADED  a free-threaded build
+ *                  version
+ *	-DTHREADED  a free-threaded build
  */
 #ifdef EARLY
 const char *Py_GetVersion(void);

@@ -106,17 +106,17 @@ static bool exports_api(uint32_t tgid, const struct mapping *mapping)
 	return all;
 }
 
-/*
- * Finds the file that contains the interpreter: the program, or the library that it is linked with.
- * *count: number of Python versions that are mapped.
- */
-static const struct mapping *find_interpreter(uint32_t tgid, const mapping_vec *maps,
-					      unsigned int *count)
+struct interpreter {
+	const struct mapping *file; /* that exports the API: the program, or its library; or NULL */
+	const char *name;	    /* of that file, else of the first one */
+	unsigned int count;	    /* of the Python versions that are mapped */
+};
+
+static struct interpreter find_interpreter(uint32_t tgid, const mapping_vec *maps)
 {
-	const struct mapping *found = NULL;
+	struct interpreter found = {0};
 	unsigned int minor = 0;
 
-	*count = 0;
 	vec_for_each (mapping, maps) {
 		unsigned int own;
 
@@ -125,10 +125,14 @@ static const struct mapping *find_interpreter(uint32_t tgid, const mapping_vec *
 		own = python_use_minor(mapping_name(mapping));
 		if (!own)
 			continue;
-		*count += own != minor;
+		found.count += own != minor;
 		minor = own;
-		if (!found && exports_api(tgid, mapping))
-			found = mapping;
+		if (!found.name)
+			found.name = mapping_name(mapping);
+		if (!found.file && exports_api(tgid, mapping)) {
+			found.file = mapping;
+			found.name = mapping_name(mapping);
+		}
 	}
 	return found;
 }
@@ -145,34 +149,33 @@ static bool has_page(const mapping_vec *maps)
 void inject_check_python(struct inject_verdict *verdict, struct proc_ref process,
 			 const mapping_vec *maps)
 {
-	unsigned int count, minor;
-	const struct mapping *interpreter;
+	struct interpreter interpreter;
+	bool threaded;
+	unsigned int minor;
 
 	verdict->present = has_page(maps);
 	if (verdict->present) {
 		inject_fine(verdict, "library", "is already loaded (" PAGE ")");
 		return;
 	}
-	interpreter = find_interpreter(process.tgid, maps, &count);
-	if (!count) {
+	interpreter = find_interpreter(process.tgid, maps);
+	if (!interpreter.count) {
 		inject_refuse(verdict, "Python", "no python3 is mapped: it is no CPython process");
-	} else if (count > 1) {
+		return;
+	}
+	minor = python_use_minor(interpreter.name);
+	threaded = python_use_is_threaded(interpreter.name);
+	if (interpreter.count > 1)
 		inject_refuse(verdict, "Python", "two interpreters are mapped: " INJECT_INSTEAD);
-	} else if (!interpreter) {
+	else if (!is_known(minor, threaded))
+		inject_refuse(verdict, "Python",
+			      "3.%u%s, and 3.%d to 3.%d are supported (free-threaded: to 3.%d)",
+			      minor, threaded ? " free-threaded" : "", PYTHON_MINOR_MIN,
+			      PYTHON_MINOR_MAX, THREADED_MINOR_MAX);
+	else if (!interpreter.file)
 		inject_refuse(verdict, "Python",
 			      "the interpreter does not export the functions of CPython's C API (a "
 			      "frozen program?)");
-	} else {
-		const char *name = mapping_name(interpreter);
-
-		minor = python_use_minor(name);
-		if (!is_known(minor, python_use_is_threaded(name)))
-			inject_refuse(verdict, "Python",
-				      "3.%u%s, and 3.%d to 3.%d are supported (free-threaded: to "
-				      "3.%d)",
-				      minor, python_use_is_threaded(name) ? " free-threaded" : "",
-				      PYTHON_MINOR_MIN, PYTHON_MINOR_MAX, THREADED_MINOR_MAX);
-		else
-			inject_fine(verdict, "Python", "3.%u, %s", minor, interpreter->path);
-	}
+	else
+		inject_fine(verdict, "Python", "3.%u, %s", minor, interpreter.file->path);
 }

@@ -102,7 +102,7 @@ void python_guest__answer(const struct python_guest *guest, unsigned int slot,
 /* 3.minor of the interpreter; 0: not known yet. */
 unsigned int python_guest__minor(const struct python_guest *guest);
 
-/* What the library says about itself: why it is dead; "". */
+/* What the library says about itself: why it is dead, or takes no order yet; "". */
 void python_guest__text(const struct python_guest *guest, char *text, size_t size);
 
 /* How long the last order waited for the GIL and held it. */

@@ -181,20 +181,12 @@ static void write_wishes(const struct python_steps *steps, const struct engine *
 	}
 }
 
-/* Has the library look up all wishes. 0 or -errno, with a message. */
-static int resolve(const struct python_steps *steps, const struct engine *engine, bool quiet)
+static void tell_unserved(const struct engine *engine, int err)
 {
 	char text[128];
-	int err;
 
-	write_wishes(steps, engine);
-	err = python_guest__order(engine->guest, FBT_PYTHON_RESOLVE, soon());
-	if (!err)
-		tell_times(engine);
-	if (!err || quiet)
-		return err;
 	python_guest__text(engine->guest, text, sizeof(text));
-	if (err == -EPIPE)
+	if (err == -EPIPE || *text)
 		log_warn("process %u: its Python functions cannot be steps: %s", engine->tgid,
 			 text);
 	else
@@ -202,6 +194,19 @@ static int resolve(const struct python_steps *steps, const struct engine *engine
 			"process %u: its Python functions cannot be steps: the interpreter did not "
 			"let go of its lock within %llu s",
 			engine->tgid, (unsigned long long)(ORDER_NS / NS_PER_S));
+}
+
+/* Has the library look up all wishes. 0 or -errno, with a message. */
+static int resolve(const struct python_steps *steps, const struct engine *engine, bool quiet)
+{
+	int err;
+
+	write_wishes(steps, engine);
+	err = python_guest__order(engine->guest, FBT_PYTHON_RESOLVE, soon());
+	if (!err)
+		tell_times(engine);
+	else if (!quiet)
+		tell_unserved(engine, err);
 	return err;
 }
 

@@ -231,6 +231,7 @@ static void inject_python(struct steps_found *found, const struct traced *traced
 {
 	const struct options *options = found->live->options;
 	char *path;
+	int err = 0;
 
 	if (!found->live->may_inject || options->all || options->python != PYTHON_INJECT ||
 	    python_guest_is_there(traced->tgid))
@@ -242,7 +243,12 @@ static void inject_python(struct steps_found *found, const struct traced *traced
 	if (!path && !found->live->quiet)
 		log_warn("--python=inject: " PYTHON_LIBRARY_MISSING);
 	if (path)
-		python_inject(traced->tgid, path, options->gpu.inject_timeout_ns);
+		err = python_inject(traced->tgid, path, options->gpu.inject_timeout_ns);
+	/* --inject is for what there is, --python=inject for Python. */
+	if (err == -ENOENT && traced->wanted && !options->inject && !found->live->quiet)
+		log_warn("process %u: --python=inject: no CPython: no file of it is called "
+			 "python3.N or libpython3.N",
+			 traced->tgid);
 	free(path);
 }
 
