@@ -103,6 +103,14 @@ py_object *python_attribute(const struct python *python, py_object *object, cons
 	return value;
 }
 
+py_object *python_code(const struct python *python, py_object *function)
+{
+	py_object *code = python->PyFunction_GetCode(function);
+
+	python->Py_IncRef(code);
+	return code;
+}
+
 long python_number(const struct python *python, py_object *object, const char *name)
 {
 	py_object *value = python_attribute(python, object, name);

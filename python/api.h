@@ -131,6 +131,9 @@ static inline bool python_is(const struct python *python, const py_object *objec
 /* A new reference to an attribute of an object of CPython's own types; NULL, without an error. */
 py_object *python_attribute(const struct python *python, py_object *object, const char *name);
 
+/* A new reference to a function's code. Its attribute __code__ would be an event of audit hooks. */
+py_object *python_code(const struct python *python, py_object *function);
+
 /* An int attribute of such an object; 0 if there is none. */
 long python_number(const struct python *python, py_object *object, const char *name);
 

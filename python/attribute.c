@@ -14,10 +14,10 @@
 /* The index of an argument of a function; -1: keyword only; -2: there is no such argument. */
 static ssize_t find_argument(const struct python *python, py_object *function, const char *name)
 {
-	py_object *code = python_attribute(python, function, "__code__");
-	py_object *names = code ? python_attribute(python, code, "co_varnames") : NULL;
-	long positional = code ? python_number(python, code, "co_argcount") : 0;
-	long all = positional + (code ? python_number(python, code, "co_kwonlyargcount") : 0);
+	py_object *code = python_code(python, function);
+	py_object *names = python_attribute(python, code, "co_varnames");
+	long positional = python_number(python, code, "co_argcount");
+	long all = positional + python_number(python, code, "co_kwonlyargcount");
 	ssize_t index = -2;
 
 	for (long i = 0; names && i < all && i < python->PyTuple_Size(names); i++) {
@@ -29,8 +29,7 @@ static ssize_t find_argument(const struct python *python, py_object *function, c
 	python->PyErr_Clear();
 	if (names)
 		python->Py_DecRef(names);
-	if (code)
-		python->Py_DecRef(code);
+	python->Py_DecRef(code);
 	return index;
 }
 

@@ -46,11 +46,9 @@ static py_object *unwrap(const struct python *python, py_object *object)
 
 static enum fbt_python_found check_code(const struct python *python, py_object *function)
 {
-	py_object *code = python_attribute(python, function, "__code__");
-	long flags = code ? python_number(python, code, "co_flags") : 0;
+	py_object *code = python_code(python, function);
+	long flags = python_number(python, code, "co_flags");
 
-	if (!code)
-		return FBT_PYTHON_NOT_PLAIN;
 	python->Py_DecRef(code);
 	if (flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR))
 		return FBT_PYTHON_GENERATOR;

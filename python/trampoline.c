@@ -96,8 +96,8 @@ void trampoline_follow(const struct python *python, const struct python_own *own
 bool trampoline_put(const struct python *python, struct python_own *own, unsigned int index)
 {
 	own->old = python->call;
-	own->code = python_attribute(python, own->function, "__code__");
-	own->clone = own->code ? make_clone(python, own->function, own->code) : NULL;
+	own->code = python_code(python, own->function);
+	own->clone = make_clone(python, own->function, own->code);
 	own->trampoline = own->clone ? make_trampoline(python, own, index) : NULL;
 	if (own->trampoline &&
 	    !python->PyObject_SetAttrString(own->function, "__code__", own->trampoline))
@@ -109,13 +109,10 @@ bool trampoline_put(const struct python *python, struct python_own *own, unsigne
 
 bool trampoline_remove(const struct python *python, struct python_own *own)
 {
-	py_object *code = python_attribute(python, own->function, "__code__");
-	bool is_ours = code && code == own->trampoline;
+	bool is_ours = python->PyFunction_GetCode(own->function) == own->trampoline;
 
 	if (is_ours && python->PyObject_SetAttrString(own->function, "__code__", own->code))
 		python->PyErr_Clear();
-	if (code)
-		python->Py_DecRef(code);
 	drop(python, own);
 	return is_ours;
 }

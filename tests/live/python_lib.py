@@ -4,7 +4,7 @@
 usage: python_lib.py INTERPRETER LIBRARY DRIVE CYCLES DOUBLES
 
 DOUBLES: the folder with tests/fake/interpreter.c, early.so and threaded.so"""
-import os, pathlib, sys, time
+import os, pathlib, signal, sys, time
 
 HERE = pathlib.Path(__file__).parent / 'python'
 sys.path.insert(0, str(HERE))
@@ -21,6 +21,15 @@ def fact(name, holds, seen=None):
 
 def slot(answer, index=0):
     return answer['slots'][index]
+
+
+def blocked_by(name):
+    """The signals that the thread of that name blocks."""
+    for task in pathlib.Path(f'/proc/{target.pid}/task').iterdir():
+        if (task / 'comm').read_text().strip() == name:
+            fields = dict(line.split(':', 1) for line in (task / 'status').read_text().splitlines())
+            return {number for number in range(1, 65) if int(fields['SigBlk'], 16) >> (number - 1) & 1}
+    return None
 
 
 label = drive.version_of(interpreter)
@@ -56,6 +65,12 @@ threads = {(task / 'comm').read_text().strip(): int((task / 'stat').read_text().
            for task in pathlib.Path(f'/proc/{target.pid}/task').iterdir()}
 fact("the library's thread comes after those of the program",
      threads.get('ferrum-python') == os.getpriority(os.PRIO_PROCESS, target.pid) + 1, threads)
+
+FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP, signal.SIGSYS}
+# Those of the kernel that cannot be blocked, and two of glibc's own.
+NEVER = {signal.SIGKILL, signal.SIGSTOP, 32, 33}
+fact('and blocks all signals but its own faults', blocked_by('ferrum-python') ==
+     set(range(1, 65)) - FAULTS - NEVER, sorted(blocked_by('ferrum-python')))
 
 wishes = ['__main__:Core.step', '__main__:Core.decorated', '__main__:Core.static', '__main__:Core.of_class',
           '__main__:plain', '__main__:Core.fails', '__main__:Core.deep']
@@ -176,6 +191,23 @@ fact('nor any page', resident[-1] - resident[-2] <= 64, resident)
 if references[0] is not None:
     fact('no reference to any object stays', references[-1] - references[-2] <= int(cycles) // 4, references)
 fact('no reference stays', target.ask('state')['answer'] == before)
+
+# What arming does in the program, as the program itself sees it.
+target.ask('watch')
+loaded = target.ask('modules')['answer']
+tool.ask('wish 0 __main__:Core.step batch.tokens')
+tool.ask('resolve')
+fact('looking up is no event of an audit hook', target.ask('events')['answer'] == [])
+definitions = sum(s['own'] for s in tool.ask('arm')['slots'] if s['found'] == ARMED)
+seen = target.ask('events')['answer']
+fact('nor is arming' if minor != 11 else 'arming is two for each function',
+     seen == ([] if minor != 11 else definitions * ['code.__new__', 'object.__setattr__']), seen)
+tool.ask('disarm')
+seen = target.ask('events')['answer']
+fact('nor is disarming' if minor != 11 else 'disarming is one',
+     seen == ([] if minor != 11 else definitions * ['object.__setattr__']), seen)
+now = target.ask('modules')['answer']
+fact('no module was imported', now == loaded, set(now) ^ set(loaded))
 
 # As many modules as a server has: all threads wait while they are compared.
 target.ask('crowd')

@@ -276,6 +276,29 @@ def resident_kb():
         return next(int(line.split()[1]) for line in status if line.startswith('VmRSS'))
 
 
+def modules():
+    return sorted(sys.modules)
+
+
+audited = []
+
+
+def watch():
+    """From now on: which events of audit hooks are those of threads that the program did not start."""
+    own = {thread.ident for thread in threading.enumerate()}
+
+    def hook(event, _, ident=threading.get_ident):
+        if ident() not in own:
+            audited.append(event)
+    sys.addaudithook(hook)
+
+
+def events():
+    seen = audited[:]
+    audited.clear()
+    return seen
+
+
 busy = []
 
 
