@@ -11,7 +11,7 @@ for double in early threaded; do
 done
 while read -r _ path; do
 	python3 tests/live/python_lib.py "$path" "$LIBRARY" "$FBT_BUILD/tests/live_python_drive" \
-		"$(at_length 100 1000)" "$TMP" || FAILED=1
+		"$(at_length 200 1000)" "$TMP" || FAILED=1
 done < <(interpreters)
 
 # Programs that are no interpreters inherit the setting, and nothing happens in them.
