@@ -192,6 +192,14 @@ if references[0] is not None:
     fact('no reference to any object stays', references[-1] - references[-2] <= int(cycles) // 4, references)
 fact('no reference stays', target.ask('state')['answer'] == before)
 
+# Numbers are read without any code of the program: no property, no __getattr__.
+tool.arm('__main__:Core.step batch.tokens len(batch.requests) batch.costly')
+own = target.ask('attributes')
+fact('reading numbers runs nothing of the program', own['answer'] == 0, own)
+seen = slot(tool.ask('count'))
+fact('and each call is counted', seen['begun'] == seen['ended'] == own['calls']['step'] > 0, (seen, own))
+tool.ask('disarm')
+
 # What arming does in the program, as the program itself sees it.
 target.ask('watch')
 loaded = target.ask('modules')['answer']

@@ -58,6 +58,23 @@ preload=$LIBRARY run_python 'by --step' "$path" \
 fact 'by --step: only that one' "len(S) == T['model_calls'] and
 	sum(s['arg.tokens'] for s in S) == T['tokens']"
 
+# Batches of all kinds: what cannot be read without running code of the program is absent, and stays so.
+while read -r version path; do
+	rm -f "${OUT:?}".*
+	start_waiting env LD_PRELOAD="$LIBRARY" "$path" tests/live/python/attributes.py "$TMP/truth.json" 220
+	run_tool -p "$ENGINE" --step \
+		'py:__main__:Step.step(tokens=batch.tokens,requests=len(batch.requests),costly=batch.costly)'
+	wait_attached "$TOOL" || not_ok "$version, batches of all kinds: the tool attaches"
+	go
+	wait "$ENGINE"
+	is "$version, batches of all kinds: the engine ends as ever" $? 0
+	end_tool
+	fact "$version, batches of all kinds: numbers that can be read are there, and no others" \
+		"[[s.get('arg.' + name) for name in ('tokens', 'requests', 'costly')] for s in S] == T['expected']"
+	fact "$version, batches of all kinds: nothing of the program ran for it" "T['ran'] == []"
+done < <(interpreters)
+
+path=/usr/bin/python3
 preload=$LIBRARY
 start_waiting env LD_PRELOAD="$LIBRARY" "$path" tests/live/python/engine.py "$TMP/truth.json" 1
 for wrong in 'py:nowhere:f' 'py:__main__:EngineCore.nothing' 'py:__main__:EngineCore' \
