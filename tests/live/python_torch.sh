@@ -89,7 +89,9 @@ EOF
 }
 
 MORE=()
+export SUDO_UID=65534 SUDO_GID=65534
 start new
+unset SUDO_UID SUDO_GID
 has 'it is said before that steps take longer' "$OUT.err" '5 times as long'
 open_window 1
 await step 40
@@ -121,6 +123,8 @@ holds 'our calls are beside them' files "any(e['name'] == 'getppid' for e in E)"
 holds 'its steps are marked, and not judged' files \
 	"W['profiled_steps'] == sum(s.get('profiled', False) for s in S) and W['judged_steps'] == 0 and
 	abs(W['profiled_steps'] - seen) <= 1 and seen >= 40"
+is 'under sudo the traces are the user'"'"'s, as the other files are' \
+	"$(stat -c %u:%g "$DIR"/kineto_* "$DIR"/pytorch_et_* "$DIR"/ferrum_* | sort -u)" 65534:65534
 fact 'memory is given back' "T['files'] == []"
 fact 'a child that is forked meanwhile goes on' "T['child'] == 0"
 holds 'both are valid traces' "$FBT" validate -q "$DIR"/kineto_*.json "$DIR"/ferrum_*
