@@ -28,6 +28,23 @@ static void sixteen_python_functions_are_taken(void **state)
 
 	assert_int_equal(options->specs.count, 16);
 }
+#define OF_PYTHON                                                                                  \
+	TEST(more_python_functions_than_the_library_takes_are_refused),                            \
+		TEST(sixteen_python_functions_are_taken)
+#else
+REFUSED(python_functions_are_refused_elsewhere, "on x86-64 only", "-p1", "--step=py:m:f")
+REFUSED(the_library_is_refused_elsewhere, "on x86-64 only", "-p1", "--python=inject")
+REFUSED(the_library_is_not_required_elsewhere, "on x86-64 only", "-p1", "--python=require")
+
+static void the_other_modes_are_taken_elsewhere(void **state)
+{
+	assert_int_equal(accept(state, "-p1", "--python=auto", NULL)->python, PYTHON_AUTO);
+	assert_int_equal(accept(state, "-p1", "--python=off", NULL)->python, PYTHON_OFF);
+}
+#define OF_PYTHON                                                                                  \
+	TEST(python_functions_are_refused_elsewhere), TEST(the_library_is_refused_elsewhere),      \
+		TEST(the_library_is_not_required_elsewhere),                                       \
+		TEST(the_other_modes_are_taken_elsewhere)
 #endif
 REFUSED(pid_and_all_exclude_each_other, "exclude each other", "-p", "1", "-a")
 REFUSED(pid_and_command_exclude_each_other, "exclude each other", "-p", "1", "--", "sleep")
@@ -668,10 +685,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(nothing_to_trace_is_refused),
-#if defined(__x86_64__)
-		TEST(more_python_functions_than_the_library_takes_are_refused),
-		TEST(sixteen_python_functions_are_taken),
-#endif
+		OF_PYTHON,
 		TEST(pid_and_all_exclude_each_other),
 		TEST(pid_and_command_exclude_each_other),
 		TEST(all_and_command_exclude_each_other),
