@@ -56,6 +56,9 @@ preload='' run_late 'with -f, injected' 2 --python=inject -f
 check_late
 preload=$LIBRARY run_late 'started with the library' 2
 check_late
+# Its page is found where it is mapped, and opened by the broker.
+preload=$LIBRARY CLOSES=1 run_late 'a worker that closes all of its descriptors' 1
+check_late
 preload='' run_late 'modules that are loaded late' 0 --python=inject
 check_late
 finish

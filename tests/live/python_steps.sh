@@ -58,6 +58,21 @@ preload=$LIBRARY run_python 'by --step' "$path" \
 fact 'by --step: only that one' "len(S) == T['model_calls'] and
 	sum(s['arg.tokens'] for s in S) == T['tokens']"
 
+# A program that closes all of its descriptors, as a daemon does, has closed the library's too.
+closing='import os, runpy, sys
+os.closerange(3, 1 << 16)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")'
+rm -f "${OUT:?}".*
+start_waiting env LD_PRELOAD="$LIBRARY" "$path" -c "$closing" tests/live/python/engine.py "$TMP/truth.json" $steps
+run_tool -p "$ENGINE"
+wait_attached "$TOOL" || not_ok 'all descriptors closed: the tool attaches'
+go
+wait "$ENGINE"
+is 'all descriptors closed: the engine ends as ever' $? 0
+end_tool
+check_python 'all descriptors closed'
+
 # Batches of all kinds: what cannot be read without running code of the program is absent, and stays so.
 while read -r version path; do
 	rm -f "${OUT:?}".*

@@ -2,6 +2,7 @@
 #include "proc/maps.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -307,4 +308,44 @@ int mapping_open(uint32_t tgid, const struct mapping *mapping)
 	if (fd < 0 && fd != -ENOEXEC)
 		fd = open_path("", mapping);
 	return fd >= 0 || first == -ENOENT ? fd : first;
+}
+
+/* For maps_search. */
+struct memfd_search {
+	const char *name;
+	uint64_t start, end;
+};
+
+static bool is_memfd(const struct mapping *mapping, const void *ctx)
+{
+	struct memfd_search *search = *(struct memfd_search *const *)ctx;
+
+	if (!mapping->path || strncmp(mapping->path, "/memfd:", 7) != 0 ||
+	    strcmp(mapping->path + 7, search->name) != 0)
+		return false;
+	search->start = mapping->start;
+	search->end = mapping->end;
+	return true;
+}
+
+int memfd_open_mapped(uint32_t tgid, const char *name)
+{
+	struct memfd_search search = {.name = name}, *ctx = &search;
+	int folder, fd, is_named;
+	dev_t device = 0;
+	char place[64];
+
+	fd = memfd_device(&device);
+	if (fd)
+		return fd;
+	if (!maps_search(tgid, name, is_memfd, &ctx))
+		return -ENOENT;
+	folder = proc_open((struct proc_ref){.tgid = tgid}, "map_files", O_PATH | O_DIRECTORY);
+	if (folder < 0)
+		return folder;
+	snprintf(place, sizeof(place), "%" PRIx64 "-%" PRIx64, search.start, search.end);
+	is_named = memfd_is_named(folder, place, name);
+	fd = is_named > 0 ? memfd_open(folder, place, device) : is_named < 0 ? is_named : -ENOENT;
+	close(folder);
+	return fd;
 }

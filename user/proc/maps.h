@@ -66,4 +66,10 @@ bool maps_search(uint32_t tgid, const char *part,
  */
 int mapping_open(uint32_t tgid, const struct mapping *mapping);
 
+/*
+ * Opens the memfd of that name that a process has mapped, for reading and writing; it may have
+ * closed its descriptor. As memfd_open; -EACCES: map_files may not be followed.
+ */
+int memfd_open_mapped(uint32_t tgid, const char *name);
+
 #endif

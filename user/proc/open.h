@@ -72,9 +72,10 @@ int memfd_device(dev_t *device);
 
 /*
  * Opens a memfd of another process for reading and writing. folder is a /proc/PID/fd and number the
- * name of the descriptor there. The file is opened only if it is on device (memfd_device), so that
- * only the kernel handles the open, whatever the number refers to by now. Returns a descriptor;
- * -ENOENT if it is another file; -EBADMSG if a process holds a lease on it; or another -errno.
+ * name of the descriptor there, or a /proc/PID/map_files and a mapping. The file is opened only if
+ * it is on device (memfd_device), so that only the kernel handles the open, whatever the number
+ * refers to by now. Returns a descriptor; -ENOENT if it is another file; -EBADMSG if a process
+ * holds a lease on it; or another -errno.
  */
 int memfd_open(int folder, const char *number, dev_t device);
 

@@ -43,8 +43,11 @@ struct python_guest {
 
 int python_memfd_serve(const void *nothing, const struct broker_order *order)
 {
-	int fd = memfd_open_named(order->tgid, order->number, FBT_PYTHON_MEMFD);
+	int fd;
 
+	if (order->number == BROKER_MAPPED)
+		return memfd_open_mapped(order->tgid, FBT_PYTHON_MEMFD);
+	fd = memfd_open_named(order->tgid, order->number, FBT_PYTHON_MEMFD);
 	return fd == -ENOENT ? memfd_open_named(order->tgid, order->number, FBT_TORCH_MEMFD) : fd;
 }
 
@@ -128,6 +131,13 @@ static int open_candidate(uint32_t thread, int folder, const char *number, dev_t
 	return broker_open(BROKER_PYTHON, thread, (uint32_t)strtoul(number, NULL, 10), NULL);
 }
 
+static int open_mapped(uint32_t thread)
+{
+	if (!broker_is_there())
+		return memfd_open_mapped(thread, FBT_PYTHON_MEMFD);
+	return broker_open(BROKER_PYTHON, thread, BROKER_MAPPED, NULL);
+}
+
 /* What an earlier tool has left in the page. */
 static void take_state(struct python_guest *guest)
 {
@@ -161,6 +171,16 @@ static uint32_t inner_pid(uint32_t tgid)
 	if (thread_status_read(&status, (struct proc_ref){.tgid = tgid}) || !status.ns_tid)
 		return tgid;
 	return status.ns_tid;
+}
+
+static bool is_page(const struct mapping *mapping, const void *nothing)
+{
+	return mapping->path && !strcmp(mapping->path, "/memfd:" FBT_PYTHON_MEMFD);
+}
+
+bool python_guest_is_there(uint32_t tgid)
+{
+	return maps_search(processes_live_thread(tgid), FBT_PYTHON_MEMFD, is_page, NULL);
 }
 
 static int search(uint32_t tgid, struct python_guest *guest, uint32_t *holder)
@@ -197,17 +217,10 @@ static int search(uint32_t tgid, struct python_guest *guest, uint32_t *holder)
 		err = !own || own != -ENOENT ? own : err;
 	}
 	closedir(folder);
+	/* A program that closes all of its descriptors, as daemons do, still has the page. */
+	if (!tried && python_guest_is_there(tgid))
+		err = try_candidate(open_mapped(process.tgid), guest, holder);
 	return err;
-}
-
-static bool is_page(const struct mapping *mapping, const void *nothing)
-{
-	return mapping->path && !strcmp(mapping->path, "/memfd:" FBT_PYTHON_MEMFD);
-}
-
-bool python_guest_is_there(uint32_t tgid)
-{
-	return maps_search(processes_live_thread(tgid), FBT_PYTHON_MEMFD, is_page, NULL);
 }
 
 static bool is_library(const struct mapping *mapping, const void *nothing)

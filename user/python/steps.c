@@ -53,7 +53,7 @@ struct python_steps {
 	VEC(struct python_spec) wishes; /* at most FBT_PYTHON_SLOTS; index is the slot */
 	bool from_table;
 	VEC(struct engine) engines;
-	VEC(uint32_t) held; /* processes that are another tracer's */
+	VEC(uint32_t) told; /* processes whose library cannot be had, which was said */
 	uint64_t beat_ns;   /* when to beat next */
 };
 
@@ -116,7 +116,7 @@ void python_steps__free(struct python_steps *steps)
 	vec_for_each (engine, &steps->engines)
 		python_guest__free(engine->guest);
 	vec_free(&steps->engines);
-	vec_free(&steps->held);
+	vec_free(&steps->told);
 	vec_free(&steps->wishes);
 	free(steps);
 }
@@ -130,10 +130,10 @@ static struct engine *find(struct python_steps *steps, uint32_t tgid)
 	return NULL;
 }
 
-bool python_steps__is_held(const struct python_steps *steps, uint32_t tgid)
+bool python_steps__is_told(const struct python_steps *steps, uint32_t tgid)
 {
-	vec_for_each (held, &steps->held) {
-		if (*held == tgid)
+	vec_for_each (told, &steps->told) {
+		if (*told == tgid)
 			return true;
 	}
 	return false;
@@ -387,6 +387,25 @@ static bool has_ended(uint32_t pid)
 	return kill((pid_t)pid, 0) && errno == ESRCH;
 }
 
+/* False: there is nothing to say, since the process has no such library. */
+static bool tell_unopened(uint32_t tgid, int err, uint32_t holder)
+{
+	if (err == -EBUSY)
+		log_warn("process %u: its Python functions are steps of another tracer (process "
+			 "%u%s)",
+			 tgid, holder, has_ended(holder) ? ENDED_HOLDER : "");
+	else if (err == -EPROTONOSUPPORT)
+		log_warn("process %u: libferrum_python.so in it is that of another version of this "
+			 "tool: it stays until the process is restarted",
+			 tgid);
+	else if (python_guest_is_there(tgid))
+		log_warn("process %u: libferrum_python.so is in it, but cannot be reached: %s",
+			 tgid, strerror(-err));
+	else
+		return false;
+	return true;
+}
+
 /*
  * Sets *result if the process has the library and is new, else to NULL. 0 in both cases; or -errno.
  */
@@ -398,12 +417,8 @@ static int open_engine(struct python_steps *steps, uint32_t tgid, bool quiet,
 	int err = python_guest__open(&engine.guest, tgid, &holder);
 
 	*result = NULL;
-	if (err == -EBUSY && !quiet) {
-		log_warn("process %u: its Python functions are steps of another tracer (process "
-			 "%u%s)",
-			 tgid, holder, has_ended(holder) ? ENDED_HOLDER : "");
-		return vec_push(&steps->held, tgid);
-	}
+	if (err && err != -ENOMEM && !quiet && tell_unopened(tgid, err, holder))
+		return vec_push(&steps->told, tgid);
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	err = vec_push(&steps->engines, engine);

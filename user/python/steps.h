@@ -33,8 +33,8 @@ int python_steps__search(struct python_steps *steps, uint32_t tgid, bool quiet,
  */
 void python_steps__explain(const struct python_steps *steps);
 
-/* Whether search has said that the functions of a process are another tracer's. */
-bool python_steps__is_held(const struct python_steps *steps, uint32_t tgid);
+/* Whether search has said why it cannot have the library of a process. */
+bool python_steps__is_told(const struct python_steps *steps, uint32_t tgid);
 
 /* Whether any Python function is looked for. */
 bool python_steps__has_wishes(const struct python_steps *steps);

@@ -28,10 +28,14 @@ enum broker_work {
 	BROKER_WORKS,
 };
 
+/* BROKER_PYTHON: the page where it is mapped, instead of a descriptor. */
+#define BROKER_MAPPED UINT32_MAX
+
 struct broker_order {
 	uint32_t work; /* enum broker_work */
 	uint32_t tgid;
-	uint32_t number;     /* BROKER_MEMFD, BROKER_PYTHON: a descriptor of that process */
+	/* BROKER_MEMFD, BROKER_PYTHON: a descriptor of that process, or BROKER_MAPPED */
+	uint32_t number;
 	char path[PATH_MAX]; /* BROKER_LOOK */
 };
 

@@ -103,7 +103,7 @@ static bool must_match(const struct options *options)
 
 static enum target_python python_of(const struct live *live, uint32_t tgid)
 {
-	if (steps_found__python_is_held(live->found, tgid))
+	if (steps_found__python_is_told(live->found, tgid))
 		return TARGET_PYTHON_TOLD;
 	return python_guest_is_there(tgid) ? TARGET_PYTHON_THERE : TARGET_PYTHON_NONE;
 }

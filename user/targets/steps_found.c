@@ -261,9 +261,9 @@ bool steps_found__has_python(const struct steps_found *found)
 	return false;
 }
 
-bool steps_found__python_is_held(const struct steps_found *found, uint32_t tgid)
+bool steps_found__python_is_told(const struct steps_found *found, uint32_t tgid)
 {
-	return python_steps__is_held(found->python, tgid);
+	return python_steps__is_told(found->python, tgid);
 }
 
 int steps_found__search(struct steps_found *found, struct traced *traced)

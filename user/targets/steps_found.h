@@ -49,8 +49,8 @@ void steps_found__explain(const struct steps_found *found);
 /* Whether any step function that was found is one of Python. */
 bool steps_found__has_python(const struct steps_found *found);
 
-/* Whether it was said that another tracer has the Python functions of a process. */
-bool steps_found__python_is_held(const struct steps_found *found, uint32_t tgid);
+/* Whether it was said why the Python functions of a process cannot be had. */
+bool steps_found__python_is_told(const struct steps_found *found, uint32_t tgid);
 
 /*
  * In a window that is open: looks for functions of Python in a process, which need not be traced

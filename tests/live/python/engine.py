@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """An engine of vLLM's names, whose step is a method that is kept as a bound method. Says ready, waits for
-its go, makes STEPS steps, and writes its own account: engine.py TRUTH STEPS [FORK]"""
+its go, makes STEPS steps, and writes its own account: engine.py TRUTH STEPS"""
 import json, os, select, sys, time, types
 
 

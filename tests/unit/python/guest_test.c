@@ -130,6 +130,35 @@ static void a_page_whose_tool_is_gone_is_taken(void **state)
 	assert_int_equal(fixture->page->tool, 0);
 }
 
+/* Needs rights that not everybody who runs the unit tests has. */
+static void a_page_whose_descriptor_is_closed_is_found_where_it_is_mapped(void **state)
+{
+	struct fixture *fixture = *state;
+	int err;
+
+	fcntl(fixture->fd, F_ADD_SEALS, SEALS);
+	close(fixture->fd);
+	fixture->fd = -1;
+	err = python_guest__open(&fixture->guest, (uint32_t)getpid(), &fixture->holder);
+	if (err == -EACCES)
+		skip();
+	assert_int_equal(err, 0);
+	assert_int_equal(fixture->page->tool, getpid());
+}
+
+static void a_mapped_page_that_can_shrink_is_not_taken(void **state)
+{
+	struct fixture *fixture = *state;
+	int err;
+
+	close(fixture->fd);
+	fixture->fd = -1;
+	err = python_guest__open(&fixture->guest, (uint32_t)getpid(), &fixture->holder);
+	if (err == -EACCES)
+		skip();
+	assert_int_equal(err, -ENOENT);
+}
+
 static void a_lease_that_has_ended_is_taken_again(void **state)
 {
 	struct fixture *fixture = *state;
@@ -243,6 +272,8 @@ int main(void)
 		CASE(a_page_that_a_child_has_inherited_is_none),
 		CASE(a_page_whose_tool_is_alive_is_busy),
 		CASE(a_page_whose_tool_is_gone_is_taken),
+		CASE(a_page_whose_descriptor_is_closed_is_found_where_it_is_mapped),
+		CASE(a_mapped_page_that_can_shrink_is_not_taken),
 		CASE(a_lease_that_has_ended_is_taken_again),
 		CASE(the_lease_of_another_tool_is_left_alone),
 		CASE(an_order_that_nobody_takes_is_withdrawn),
