@@ -46,6 +46,7 @@ typedef py_object *(*py_vectorcall)(py_object *function, py_object *const *args,
 	F(py_object *, PyTuple_New, (ssize_t))                                                     \
 	F(ssize_t, PySet_Size, (py_object *))                                                      \
 	F(int, PyType_IsSubtype, (py_object *, py_object *))                                       \
+	F(unsigned long, PyType_GetFlags, (py_object *))                                           \
 	F(void, Py_IncRef, (py_object *))                                                          \
 	F(void, Py_DecRef, (py_object *))                                                          \
 	F(void, PyErr_Clear, (void))                                                               \

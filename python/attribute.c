@@ -97,6 +97,18 @@ static bool is_plain(const struct python *python, py_object *type, py_object *na
 	       !python_type_member(python, python_type_of(python, own), TP_DESCR_GET_AT);
 }
 
+py_object *python_attribute_plain(const struct python *python, py_object *object, py_object *name)
+{
+	py_object *value = NULL;
+
+	if (!is_plain(python, python_type_of(python, object), name))
+		return NULL;
+	value = python->PyObject_GenericGetAttr(object, name);
+	if (!value)
+		python->PyErr_Clear();
+	return value;
+}
+
 static int64_t length_of(const struct python *python, py_object *object)
 {
 	ssize_t length = -1;
@@ -131,10 +143,8 @@ static int64_t value_of(const struct python *python, const struct python_attribu
 	size_t i;
 
 	for (i = 0; i < attribute->part_count && object; i++) {
-		py_object *next = NULL;
+		py_object *next = python_attribute_plain(python, object, attribute->parts[i]);
 
-		if (is_plain(python, python_type_of(python, object), attribute->parts[i]))
-			next = python->PyObject_GenericGetAttr(object, attribute->parts[i]);
 		if (held)
 			python->Py_DecRef(held);
 		held = next;
@@ -143,8 +153,6 @@ static int64_t value_of(const struct python *python, const struct python_attribu
 	if (object)
 		value = attribute->is_length ? length_of(python, object)
 					     : number_of(python, object);
-	else
-		python->PyErr_Clear();
 	if (held)
 		python->Py_DecRef(held);
 	return value;

@@ -26,6 +26,12 @@ int python_attribute_parse(const struct python *python, struct python_attribute 
 			   const char *text, py_object *function);
 void python_attribute_clear(const struct python *python, struct python_attribute *attribute);
 
+/*
+ * The attribute of an object, by a look-up that runs no code of the program and makes no dict for
+ * the object: a new reference. NULL, without an error: there is none, or it takes code to get it.
+ */
+py_object *python_attribute_plain(const struct python *python, py_object *object, py_object *name);
+
 /* Its value in a call; FBT_PYTHON_ABSENT: it cannot be read. names may be NULL. */
 int64_t python_attribute_read(const struct python *python, const struct python_attribute *attribute,
 			      py_object *const *args, ssize_t count, py_object *names);

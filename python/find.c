@@ -3,11 +3,15 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "attribute.h"
 #include "near.h"
 
 #define WRAPPERS_MAX 16
 /* Classes that derive from the one that is named, however far. */
 #define DERIVED_MAX 64
+
+/* Py_TPFLAGS_MANAGED_DICT of 3.11 and newer: instances have a dict only once somebody asks. */
+#define MANAGED_DICT (1ul << 4)
 
 #define CO_GENERATOR	   0x20
 #define CO_COROUTINE	   0x80
@@ -27,6 +31,23 @@ static py_object *look_up(const struct python *python, py_object *type, const ch
 	return value;
 }
 
+static py_object *wrapped_by(const struct python *python, py_object *object)
+{
+	py_object *name = python->PyUnicode_InternFromString("__wrapped__"), *wrapped = NULL;
+
+	if (name) {
+		wrapped = python_attribute_plain(python, object, name);
+		python->Py_DecRef(name);
+	}
+	python->PyErr_Clear();
+	return wrapped;
+}
+
+static bool has_managed_dict(const struct python *python, py_object *type)
+{
+	return python->minor >= 11 && python->PyType_GetFlags(type) & MANAGED_DICT;
+}
+
 /* The function that a decorator has wrapped: a new reference, or NULL. */
 static py_object *unwrap(const struct python *python, py_object *object)
 {
@@ -36,7 +57,9 @@ static py_object *unwrap(const struct python *python, py_object *object)
 
 	if (type == python->PyStaticMethod_Type || type == python->PyClassMethod_Type)
 		return python_attribute(python, object, "__func__");
-	/* Asking for __dict__ would make one, which stays. */
+	/* Asking for __dict__, or of these for its place, would make a dict that stays. */
+	if (has_managed_dict(python, type))
+		return wrapped_by(python, object);
 	dict = python->_PyObject_GetDictPtr(object);
 	wrapped = dict && *dict ? python->PyDict_GetItemString(*dict, "__wrapped__") : NULL;
 	if (wrapped)

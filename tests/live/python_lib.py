@@ -165,6 +165,18 @@ for wish, found, text in (('nowhere:f', NO_MODULE, 'nowhere'), ('__main__:Core.a
     fact(f'and what it may be: {wish}', (answer['found'], answer['text']) == (found, text), answer)
 tool.ask('disarm')
 
+# Decorators that are objects: their __wrapped__ is read, and they get no dict for it.
+inside = target.ask('insides')['answer']
+seen = tool.arm('__main__:kept', '__main__:core', '__main__:sly')
+fact('objects are what they are', [slot(seen, i)['found'] for i in range(3)] == [ARMED, NOT_PLAIN, NOT_PLAIN], seen)
+own = target.ask('call_kept')
+fact('of one that wraps a function that is counted', slot(tool.ask('count'))['begun'] == own['calls']['kept'] == 1)
+fact('no code of objects runs', own['answer'] == 0, own)
+now = target.ask('insides')['answer']
+fact('nor do they get a dict', now == inside, (inside, now))
+tool.ask('disarm')
+tool.ask('wish 2 __main__:Core.static')
+
 # Under load, again and again: nothing stays.
 target.ask('start_busy')
 for _ in range(int(cycles)):

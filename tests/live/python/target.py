@@ -99,6 +99,21 @@ def plain(batch):
     return batch
 
 
+class Kept:
+    """A decorator whose instances have no dict until somebody asks for it (3.11 and newer)."""
+    def __init__(self, function):
+        self.__wrapped__ = function
+
+    def __call__(self, batch):
+        return self.__wrapped__(batch)
+
+
+@Kept
+def kept(batch):
+    count('kept')
+    return batch
+
+
 def spare():
     count('spare')
     return 'spare'
@@ -108,7 +123,7 @@ def other(n):
     return n + 1
 
 
-core, derived = Core(), Derived()
+core, derived, sly = Core(), Derived(), Sly()
 bound = core.step
 partial = functools.partial(core.step, Batch(1, 1))
 out, waiting = [], []
@@ -153,6 +168,16 @@ def attributes():
     for batch in (Batch(89, 55), Slotted(4), Sly(), None, 3, {'tokens': 1}, Batch(1 << 70, 0)):
         core.step(batch)
     return calls.get('getattr', 0) + calls.get('property', 0)
+
+
+def insides():
+    """What the objects hold: a dict only if they have been asked for it."""
+    return [sorted(type(held).__name__ for held in gc.get_referents(held_by)) for held_by in (kept, core, sly)]
+
+
+def call_kept():
+    kept(1)
+    return calls.get('getattr', 0)
 
 
 def threads():
