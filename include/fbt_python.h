@@ -24,7 +24,7 @@
  */
 #define FBT_PYTHON_FILE	   "<frozen importlib.ferrum_python>"
 #define FBT_PYTHON_MAGIC   0x4e4f48544d525246ull /* "FRRMTHON" as bytes, little-endian */
-#define FBT_PYTHON_VERSION 3
+#define FBT_PYTHON_VERSION 4
 
 #define FBT_PYTHON_SLOTS      16 /* functions at once */
 #define FBT_PYTHON_ATTRIBUTES 4	 /* of one function */
@@ -91,6 +91,8 @@ struct fbt_python_slot {
 	__u32 found; /* enum fbt_python_found */
 	__u32 own;   /* definitions that are armed */
 	__u32 line;  /* of the first definition */
+	__u32 more;  /* 1: there are or may be others, which are not armed */
+	__u32 reserved;
 	char file[256];
 	char text[128];
 	/* Addresses in the process. */

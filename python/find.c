@@ -107,20 +107,20 @@ static enum fbt_python_found innermost(const struct python *python, py_object *o
 	return found;
 }
 
-static bool add(const struct python *python, struct python_found *found, py_object *function)
+static void add(const struct python *python, struct python_found *found, py_object *function)
 {
 	for (size_t i = 0; i < found->count; i++) {
 		if (found->functions[i] == function) {
 			python->Py_DecRef(function);
-			return true;
+			return;
 		}
 	}
 	if (found->count == FBT_PYTHON_OWN_MAX) {
 		python->Py_DecRef(function);
-		return false;
+		found->has_more = true;
+		return;
 	}
 	found->functions[found->count++] = function;
-	return true;
 }
 
 /* type.__subclasses__() is a method of the type type itself, so no code of the program runs. */
@@ -133,11 +133,16 @@ static void add_derived(const struct python *python, py_object *type, const char
 
 	if (!list)
 		python->PyErr_Clear();
-	for (ssize_t i = 0; i < count && (*budget)-- > 0; i++) {
+	for (ssize_t i = 0; i < count; i++) {
 		py_object *derived = python->PyList_GetItem(list, i);
 		py_object *value = derived ? look_up(python, derived, name) : NULL;
 		py_object *function;
 
+		if (!*budget) {
+			found->has_more = true;
+			break;
+		}
+		--*budget;
 		if (value && innermost(python, value, &function) == FBT_PYTHON_FOUND)
 			add(python, found, function);
 		if (derived)

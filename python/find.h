@@ -15,6 +15,7 @@ struct python_found {
 	py_object *functions[FBT_PYTHON_OWN_MAX]; /* new references; the first one is that of the
 						     name */
 	size_t count;
+	bool has_more; /* definitions than there is room for, or subclasses than are looked at */
 };
 
 /*

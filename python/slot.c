@@ -153,6 +153,7 @@ void python_slot_resolve(const struct python *python, struct python_slot *slot,
 	name[sizeof(name) - 1] = '\0';
 	shared->text[0] = '\0';
 	shared->own = 0;
+	shared->more = 0;
 	if (slot->is_pinned) {
 		shared->found = FBT_PYTHON_TAKEN_BY_OTHER;
 		return;
@@ -167,6 +168,7 @@ void python_slot_resolve(const struct python *python, struct python_slot *slot,
 	if (result == FBT_PYTHON_FOUND) {
 		describe(python, slot->own[0].function, shared);
 		shared->own = (uint32_t)slot->own_count;
+		shared->more = found.has_more;
 	} else {
 		forget(python, slot);
 	}

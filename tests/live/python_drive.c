@@ -54,11 +54,11 @@ static void print_slots(const struct python_guest *guest, int err)
 		struct fbt_python_slot slot;
 
 		python_guest__answer(guest, i, &slot);
-		printf("%s{\"found\": %u, \"own\": %u, \"line\": %u, \"file\": \"%s\", "
-		       "\"text\": \"%s\", \"begun\": %llu, \"ended\": %llu, "
+		printf("%s{\"found\": %u, \"own\": %u, \"more\": %u, \"line\": %u, \"file\": "
+		       "\"%s\", \"text\": \"%s\", \"begun\": %llu, \"ended\": %llu, "
 		       "\"ended_raised\": %llu}",
-		       i ? ", " : "", slot.found, slot.own, slot.line, slot.file, slot.text,
-		       slot.begun, slot.ended, slot.ended_raised);
+		       i ? ", " : "", slot.found, slot.own, slot.more, slot.line, slot.file,
+		       slot.text, slot.begun, slot.ended, slot.ended_raised);
 	}
 	puts("]}");
 }

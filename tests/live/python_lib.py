@@ -81,7 +81,8 @@ fact('all are found and armed', all(slot(armed, i)['found'] == ARMED for i in ra
 fact('file and line are those of the function', slot(armed)['file'].endswith('target.py') and
      slot(armed)['line'] == 1 + next(i for i, line in enumerate(TARGET.read_text().split('\n'))
                                      if 'def step' in line), slot(armed))
-fact('a method that is overridden has two definitions', slot(armed)['own'] == 2, slot(armed))
+fact('a method that is overridden has two definitions', (slot(armed)['own'], slot(armed)['more']) == (2, 0),
+     slot(armed))
 
 for form in 'hot', 'forms', 'threads':
     start = slot(tool.ask('count'))['begun']
@@ -163,6 +164,14 @@ for wish, found, text in (('nowhere:f', NO_MODULE, 'nowhere'), ('__main__:Core.a
     tool.ask('suggest 0')
     answer = slot(tool.ask('resolve'))
     fact(f'and what it may be: {wish}', (answer['found'], answer['text']) == (found, text), answer)
+tool.ask('disarm')
+
+# More definitions than there is room for, or more subclasses than are looked at, are told.
+seen = tool.arm('__main__:Wide.step', '__main__:Tall.step')
+fact('that there are more definitions is told', (slot(seen)['own'], slot(seen)['more']) == (8, 1), slot(seen))
+fact('that there are more subclasses too', (slot(seen, 1)['own'], slot(seen, 1)['more']) == (1, 1), slot(seen, 1))
+target.ask('call_wide')
+fact('and the rest is armed', slot(tool.ask('count'))['begun'] == 8)
 tool.ask('disarm')
 
 # Decorators that are objects: their __wrapped__ is read, and they get no dict for it.

@@ -39,4 +39,15 @@ trace_five "$TMP"/libferrum_python.?.so
 is 'five files: nothing is left out' "$(grep -c 'not probed' "$OUT.err")" 0
 fact 'five files: 16 kinds' 'len({s["kind"] for s in S}) == 16'
 fact 'five files: each of five processes' 'len({(s["pid"], s["kind"]) for s in S}) == 80'
+
+LD_PRELOAD=$LIBRARY /usr/bin/python3 tests/live/python/many.py >"$TMP/ready" &
+many=$!
+until [ -s "$TMP/ready" ]; do sleep 0.05; done
+run_tool -p $many -d 0.5 --step py:__main__:Wide.step
+end_tool
+has 'that a method has more definitions than are armed is said' "$OUT.err" 'Wide\.step: 8 definitions only'
+run_tool -p $many -d 0.5 --step py:__main__:f0
+end_tool
+is 'and nothing of a function that has one' "$(grep -c 'definitions\? only' "$OUT.err")" 0
+{ kill -9 $many && wait $many; } 2>/dev/null
 finish

@@ -343,6 +343,11 @@ static int take_answers(const struct python_steps *steps, struct engine *engine,
 		err = add_function(steps, engine, i, &answer, functions);
 		if (err)
 			return err;
+		if (answer.more)
+			log_warn("process %u: py:%s: %u definition%s only: more of its subclasses "
+				 "define it, or may, and their calls are no steps",
+				 engine->tgid, steps->wishes.items[i].function, answer.own,
+				 answer.own == 1 ? "" : "s");
 		added++;
 	}
 	return added;

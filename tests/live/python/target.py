@@ -94,6 +94,22 @@ class Derived(Core):
         return super().step(batch, flag=flag)
 
 
+class Wide:
+    def step(self, batch):
+        count('wide')
+        return batch
+
+
+class Tall:
+    def step(self, batch):
+        return batch
+
+
+# One definition more than there is room for, and one subclass more than are looked at.
+wide = [Wide()] + [type(f'Wide{n}', (Wide,), {'step': eval('lambda self, batch: batch')})() for n in range(8)]
+tall = [type(f'Tall{n}', (Tall,), {}) for n in range(65)]
+
+
 def plain(batch):
     count('plain')
     return batch
@@ -173,6 +189,11 @@ def attributes():
 def insides():
     """What the objects hold: a dict only if they have been asked for it."""
     return [sorted(type(held).__name__ for held in gc.get_referents(held_by)) for held_by in (kept, core, sly)]
+
+
+def call_wide():
+    for one in wide:
+        one.step(None)
 
 
 def call_kept():
