@@ -110,24 +110,44 @@ static void forget(const struct python *python, struct python_slot *slot)
 	slot->own_count = 0;
 }
 
-static bool has_function(const struct python_slot *slots, size_t count, const py_object *function)
+/* The definition of a slot that is that function, or NULL. */
+static const struct python_own *find_function(const struct python_slot *slots, size_t count,
+					      const py_object *function)
 {
 	for (size_t i = 0; i < count; i++) {
 		for (size_t k = 0; k < slots[i].own_count; k++) {
 			if (slots[i].own[k].function == function)
-				return true;
+				return &slots[i].own[k];
 		}
 	}
-	return false;
+	return NULL;
 }
 
-/* Takes the references, but those of functions that are in a slot before. false: none is left. */
-static bool take_found(const struct python *python, struct python_slot *slot,
-		       const struct python_found *found, const struct python_slot *before,
-		       size_t count)
+/*
+ * Whether a function that is in a slot before may be armed once more. On 3.11 one that is held has
+ * our code.
+ */
+static bool is_free(const struct python *python, const struct python_own *before)
 {
+	return !before || (before->is_held && python->minor != 11);
+}
+
+/*
+ * Takes the references, but those of functions that are in a slot before. FBT_PYTHON_FOUND, or why
+ * none is left.
+ */
+static enum fbt_python_found take_found(const struct python *python, struct python_slot *slot,
+					const struct python_found *found,
+					const struct python_slot *before, size_t count)
+{
+	enum fbt_python_found reason = FBT_PYTHON_SAME;
+
 	for (size_t i = 0; i < found->count; i++) {
-		if (has_function(before, count, found->functions[i]))
+		const struct python_own *own = find_function(before, count, found->functions[i]);
+
+		if (own && own->is_held)
+			reason = FBT_PYTHON_TAKEN_BY_OTHER;
+		if (!is_free(python, own))
 			python->Py_DecRef(found->functions[i]);
 		else
 			slot->own[slot->own_count++] = (struct python_own){
@@ -138,7 +158,7 @@ static bool take_found(const struct python *python, struct python_slot *slot,
 					       : *pointer_of(python, found->functions[i]),
 			};
 	}
-	return slot->own_count;
+	return slot->own_count ? FBT_PYTHON_FOUND : reason;
 }
 
 void python_slot_resolve(const struct python *python, struct python_slot *slot,
@@ -146,7 +166,7 @@ void python_slot_resolve(const struct python *python, struct python_slot *slot,
 			 size_t count)
 {
 	char name[sizeof(shared->function)];
-	enum fbt_python_found result;
+	enum fbt_python_found result, taken;
 	struct python_found found;
 
 	memcpy(name, shared->function, sizeof(name));
@@ -161,8 +181,9 @@ void python_slot_resolve(const struct python *python, struct python_slot *slot,
 	forget(python, slot);
 	result = python_find(python, name, shared->suggests, &found, shared->text,
 			     sizeof(shared->text));
-	if (!take_found(python, slot, &found, before, count) && result == FBT_PYTHON_FOUND)
-		result = FBT_PYTHON_SAME;
+	taken = take_found(python, slot, &found, before, count);
+	if (result == FBT_PYTHON_FOUND)
+		result = taken;
 	for (size_t i = 0; i < slot->own_count && result == FBT_PYTHON_FOUND; i++)
 		result = parse_attributes(python, slot, &slot->own[i], shared);
 	if (result == FBT_PYTHON_FOUND) {
@@ -243,20 +264,47 @@ static bool arm(const struct python *python, struct python_own *own, unsigned in
 	return true;
 }
 
-/* false: somebody else has changed the function since, and that change stays. */
-static bool disarm(const struct python *python, struct python_own *own, unsigned int index)
+static enum python_disarmed disarm(const struct python *python, struct python_own *own,
+				   unsigned int index)
 {
 	py_vectorcall caller = python_caller(index);
-	bool is_ours;
 
 	if (python->minor == 11)
 		return trampoline_remove(python, own);
-	is_ours = __atomic_compare_exchange_n(pointer_of(python, own->function), &caller, own->old,
-					      false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-	if (is_ours && has_version(python))
+	if (!__atomic_compare_exchange_n(pointer_of(python, own->function), &caller, own->old,
+					 false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		return PYTHON_HELD;
+	if (has_version(python))
 		restore_version(python, own);
 	drop_parts(python, own);
-	return is_ours;
+	return PYTHON_DISARMED;
+}
+
+/*
+ * Disarms the first count definitions of an armed slot, or what is held of another one. false:
+ * something else has changed one of them.
+ */
+static bool disarm_slot(const struct python *python, struct python_slot *slot, unsigned int index,
+			size_t count)
+{
+	bool clean = true;
+
+	slot->is_pinned = false;
+	for (size_t i = 0; i < count; i++) {
+		struct python_own *own = &slot->own[i];
+		enum python_disarmed result;
+
+		if (!slot->is_armed && !own->is_held)
+			continue;
+		result = disarm(python, own, index);
+		own->is_held = result == PYTHON_HELD;
+		slot->is_pinned |= own->is_held;
+		clean &= result == PYTHON_DISARMED;
+	}
+	slot->is_armed = false;
+	if (!slot->is_pinned)
+		forget(python, slot);
+	return clean;
 }
 
 void python_slot_arm(const struct python *python, struct python_slot *slot, unsigned int index,
@@ -264,7 +312,7 @@ void python_slot_arm(const struct python *python, struct python_slot *slot, unsi
 {
 	size_t count = 0;
 
-	if (!slot->own_count || slot->is_armed)
+	if (!slot->own_count || slot->is_armed || slot->is_pinned)
 		return;
 	__atomic_store_n(&slot->begun, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->ended, 0, __ATOMIC_RELAXED);
@@ -276,10 +324,7 @@ void python_slot_arm(const struct python *python, struct python_slot *slot, unsi
 		shared->found = FBT_PYTHON_ARMED;
 		return;
 	}
-	while (count--)
-		disarm(python, &slot->own[count], index);
-	slot->is_armed = false;
-	forget(python, slot);
+	disarm_slot(python, slot, index, count);
 	snprintf(shared->text, sizeof(shared->text), "the interpreter refused the change");
 	shared->found = FBT_PYTHON_FAILED;
 }
@@ -287,14 +332,7 @@ void python_slot_arm(const struct python *python, struct python_slot *slot, unsi
 void python_slot_release(const struct python *python, struct python_slot *slot, unsigned int index,
 			 struct fbt_python_slot *shared)
 {
-	bool clean = true;
+	bool clean = disarm_slot(python, slot, index, slot->own_count);
 
-	for (size_t i = 0; slot->is_armed && i < slot->own_count; i++)
-		clean &= disarm(python, &slot->own[i], index);
-	slot->is_armed = false;
-	/* On 3.11, whoever replaced our code has removed the only way to our caller. */
-	slot->is_pinned |= !clean && python->minor != 11;
-	if (!slot->is_pinned)
-		forget(python, slot);
 	shared->found = clean ? FBT_PYTHON_UNKNOWN : FBT_PYTHON_TAKEN_BY_OTHER;
 }

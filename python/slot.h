@@ -26,6 +26,7 @@ struct python_own {
 	/* 3.11: references. A call of clone runs the original code. */
 	py_object *clone;
 	py_object *trampoline;
+	bool is_held; /* see python_slot_release */
 	struct python_attribute attributes[FBT_PYTHON_ATTRIBUTES];
 };
 
@@ -34,7 +35,7 @@ struct python_slot {
 	size_t own_count;
 	size_t attribute_count;
 	bool is_armed;
-	bool is_pinned; /* see python_slot_release */
+	bool is_pinned; /* a definition of it is held */
 	/* Written by whoever holds the GIL; in a free-threaded build several threads count at once.
 	 */
 	uint32_t inside; /* calls that look at own[] right now; free-threaded builds only */
@@ -56,10 +57,17 @@ void python_slot_resolve(const struct python *python, struct python_slot *slot,
 void python_slot_arm(const struct python *python, struct python_slot *slot, unsigned int index,
 		     struct fbt_python_slot *shared);
 
+/* What became of a function that was armed. */
+enum python_disarmed {
+	PYTHON_DISARMED,
+	PYTHON_REPLACED, /* the program has put something in our place: that stays */
+	PYTHON_HELD,	 /* its calls may lead to our caller still */
+};
+
 /*
  * Disarms the slot if it is armed, and forgets its functions. If somebody has changed the pointer
- * of a function since, that function may lead to our caller for ever: the slot then keeps the
- * function, and serves no other.
+ * of a function since, or forbids the change, that function is held: it may lead to our caller for
+ * ever. The slot then keeps the function, and serves no other, until a later try succeeds.
  */
 void python_slot_release(const struct python *python, struct python_slot *slot, unsigned int index,
 			 struct fbt_python_slot *shared);

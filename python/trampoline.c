@@ -107,12 +107,17 @@ bool trampoline_put(const struct python *python, struct python_own *own, unsigne
 	return false;
 }
 
-bool trampoline_remove(const struct python *python, struct python_own *own)
+enum python_disarmed trampoline_remove(const struct python *python, struct python_own *own)
 {
-	bool is_ours = python->PyFunction_GetCode(own->function) == own->trampoline;
+	enum python_disarmed result = PYTHON_REPLACED;
 
-	if (is_ours && python->PyObject_SetAttrString(own->function, "__code__", own->code))
-		python->PyErr_Clear();
+	if (python->PyFunction_GetCode(own->function) == own->trampoline) {
+		if (python->PyObject_SetAttrString(own->function, "__code__", own->code)) {
+			python->PyErr_Clear();
+			return PYTHON_HELD;
+		}
+		result = PYTHON_DISARMED;
+	}
 	drop(python, own);
-	return is_ours;
+	return result;
 }

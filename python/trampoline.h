@@ -11,8 +11,11 @@
 /* false: the interpreter refused it, and the function is what it was. */
 bool trampoline_put(const struct python *python, struct python_own *own, unsigned int index);
 
-/* false: somebody has replaced __code__ meanwhile, and that change stays. */
-bool trampoline_remove(const struct python *python, struct python_own *own);
+/*
+ * Where somebody has replaced __code__ meanwhile, that stays: the only way to our caller is gone.
+ * An audit hook may forbid the change.
+ */
+enum python_disarmed trampoline_remove(const struct python *python, struct python_own *own);
 
 /* Gives the clone the defaults that the program has assigned to the function since. */
 void trampoline_follow(const struct python *python, const struct python_own *own);

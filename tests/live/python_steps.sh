@@ -73,6 +73,39 @@ is 'all descriptors closed: the engine ends as ever' $? 0
 end_tool
 check_python 'all descriptors closed'
 
+# tell LINE: the engine does that
+tell()
+{
+	rm -f "$TMP/truth.json.$1"
+	echo "$1" >&7
+	wait_for 30 [ -e "$TMP/truth.json.$1" ]
+}
+
+# Another tool takes the function while it is armed: that is told, and the next trace has it all the same.
+while read -r version path; do
+	name="$version, taken by another tool"
+	rm -f "${OUT:?}".*
+	start_waiting env LD_PRELOAD="$LIBRARY" "$path" tests/live/python/held.py "$TMP/truth.json"
+	run_tool -p "$ENGINE" --step 'py:__main__:step(n=batch.number)'
+	wait_attached "$TOOL" || not_ok "$name: the tool attaches"
+	holds "$name: there are steps" await_steps 20
+	holds "$name: it is taken" tell take
+	stop_tool
+	has "$name: that is told" "$OUT.err" "process $ENGINE: py:__main__:step was changed by something else"
+	tell give
+	rm -f "${OUT:?}".*
+	run_tool -p "$ENGINE" --step 'py:__main__:step(n=batch.number)'
+	wait_attached "$TOOL" || not_ok "$name: the next tool attaches"
+	holds "$name: there are steps again" await_steps 20
+	exec 7>&-
+	wait "$ENGINE"
+	is "$name: the engine ends as ever" $? 0
+	end_tool
+	fact "$name: and none is missing" \
+		"[s['arg.n'] for s in S] == list(range(S[0]['arg.n'], T['steps'] + 1)) and len(S) > 20"
+	is "$name: it is not taken now" "$(grep -c 'was changed' "$OUT.err")" 0
+done < <(interpreters)
+
 # Batches of all kinds: what cannot be read without running code of the program is absent, and stays so.
 while read -r version path; do
 	rm -f "${OUT:?}".*

@@ -46,7 +46,11 @@ struct engine {
 	bool is_asked;	   /* of a late one: an order waits for its answer */
 	bool is_told;	   /* that steps are missing */
 	uint64_t limit_ns; /* until when */
+	/* By wish: */
+	unsigned int slots[FBT_PYTHON_SLOTS];
+	bool is_placed[FBT_PYTHON_SLOTS]; /* the slot's markers were handed out */
 	struct answer answers[FBT_PYTHON_SLOTS];
+	bool is_lost[FBT_PYTHON_SLOTS]; /* by slot: it serves no other function */
 };
 
 struct python_steps {
@@ -95,17 +99,31 @@ static uint64_t soon(void)
 	return clock_ns(CLOCK_MONOTONIC) + ORDER_NS;
 }
 
-static void disarm(struct engine *engine)
+/* A function that something else has changed meanwhile is left so. */
+static void tell_changed(const struct python_steps *steps, const struct engine *engine)
 {
-	if (engine->is_armed)
-		python_guest__order(engine->guest, FBT_PYTHON_DISARM, soon());
+	for (size_t i = 0; i < steps->wishes.count; i++) {
+		struct fbt_python_slot answer;
+
+		python_guest__answer(engine->guest, engine->slots[i], &answer);
+		if (answer.found == FBT_PYTHON_TAKEN_BY_OTHER && engine->is_placed[i])
+			log_warn("process %u: py:%s was changed by something else while it was "
+				 "traced, and is left so: steps may be missing",
+				 engine->tgid, steps->wishes.items[i].function);
+	}
+}
+
+static void disarm(const struct python_steps *steps, struct engine *engine)
+{
+	if (engine->is_armed && !python_guest__order(engine->guest, FBT_PYTHON_DISARM, soon()))
+		tell_changed(steps, engine);
 	engine->is_armed = false;
 }
 
 void python_steps__disarm(struct python_steps *steps)
 {
 	vec_for_each (engine, &steps->engines)
-		disarm(engine);
+		disarm(steps, engine);
 }
 
 void python_steps__free(struct python_steps *steps)
@@ -174,11 +192,48 @@ static void write_wishes(const struct python_steps *steps, const struct engine *
 		for (size_t k = 0; k < wish->count; k++)
 			if (wish->sources[k] == STEP_ARG_READ)
 				expressions[count++] = wish->expressions[k];
-		python_guest__wish(engine->guest, i, wish->function, expressions, count);
+		python_guest__wish(engine->guest, engine->slots[i], wish->function, expressions,
+				   count);
 		/* An engine's version has some of the table's functions only. */
 		if (!steps->from_table)
-			python_guest__suggest(engine->guest, i);
+			python_guest__suggest(engine->guest, engine->slots[i]);
 	}
+}
+
+static bool is_used(const struct python_steps *steps, const struct engine *engine,
+		    unsigned int slot)
+{
+	for (size_t i = 0; i < steps->wishes.count; i++) {
+		if (engine->slots[i] == slot)
+			return true;
+	}
+	return engine->is_lost[slot];
+}
+
+/*
+ * A slot may keep the function of an earlier trace for ever (FBT_PYTHON_TAKEN_BY_OTHER): its wish
+ * goes to a slot that nobody uses. True: look it up there.
+ */
+static bool leave_lost_slots(const struct python_steps *steps, struct engine *engine)
+{
+	struct fbt_python_slot answer;
+	unsigned int slot = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < steps->wishes.count; i++) {
+		python_guest__answer(engine->guest, engine->slots[i], &answer);
+		if (answer.found != FBT_PYTHON_TAKEN_BY_OTHER || engine->is_placed[i])
+			continue;
+		while (slot < FBT_PYTHON_SLOTS && is_used(steps, engine, slot))
+			slot++;
+		if (slot == FBT_PYTHON_SLOTS)
+			break;
+		python_guest__wish(engine->guest, engine->slots[i], "", NULL, 0);
+		engine->is_lost[engine->slots[i]] = true;
+		engine->slots[i] = slot;
+		any = true;
+	}
+	return any;
 }
 
 static void tell_unserved(const struct engine *engine, int err)
@@ -207,6 +262,16 @@ static int resolve(const struct python_steps *steps, const struct engine *engine
 		tell_times(engine);
 	else if (!quiet)
 		tell_unserved(engine, err);
+	return err;
+}
+
+/* Before its probes are in place. */
+static int resolve_first(const struct python_steps *steps, struct engine *engine, bool quiet)
+{
+	int err = resolve(steps, engine, quiet);
+
+	while (!err && leave_lost_slots(steps, engine))
+		err = resolve(steps, engine, quiet);
 	return err;
 }
 
@@ -307,12 +372,11 @@ static int fill(struct step_function *function, const struct python_steps *steps
 }
 
 static int add_function(const struct python_steps *steps, const struct engine *engine,
-			unsigned int slot, const struct fbt_python_slot *answer,
+			const struct python_spec *wish, const struct fbt_python_slot *answer,
 			function_vec *functions)
 {
 	struct step_function *function = step_function_new();
-	int err = function ? fill(function, steps, engine->tgid, &steps->wishes.items[slot], answer)
-			   : -ENOMEM;
+	int err = function ? fill(function, steps, engine->tgid, wish, answer) : -ENOMEM;
 
 	if (!err)
 		err = vec_push(functions, function);
@@ -331,22 +395,24 @@ static int take_answers(const struct python_steps *steps, struct engine *engine,
 	int added = 0;
 
 	for (unsigned int i = 0; i < steps->wishes.count; i++) {
+		const struct python_spec *wish = &steps->wishes.items[i];
 		struct fbt_python_slot answer;
 		int err;
 
-		python_guest__answer(engine->guest, i, &answer);
+		python_guest__answer(engine->guest, engine->slots[i], &answer);
 		engine->answers[i].found = answer.found;
 		snprintf(engine->answers[i].text, sizeof(engine->answers[i].text), "%s",
 			 answer.text);
 		if (answer.found != FBT_PYTHON_FOUND)
 			continue;
-		err = add_function(steps, engine, i, &answer, functions);
+		err = add_function(steps, engine, wish, &answer, functions);
 		if (err)
 			return err;
+		engine->is_placed[i] = true;
 		if (answer.more)
 			log_warn("process %u: py:%s: %u definition%s only: more of its subclasses "
 				 "define it, or may, and their calls are no steps",
-				 engine->tgid, steps->wishes.items[i].function, answer.own,
+				 engine->tgid, wish->function, answer.own,
 				 answer.own == 1 ? "" : "s");
 		added++;
 	}
@@ -422,6 +488,8 @@ static int open_engine(struct python_steps *steps, uint32_t tgid, bool quiet,
 	int err = python_guest__open(&engine.guest, tgid, &holder);
 
 	*result = NULL;
+	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++)
+		engine.slots[i] = i;
 	if (err && err != -ENOMEM && !quiet && tell_unopened(tgid, err, holder))
 		return vec_push(&steps->told, tgid);
 	if (err)
@@ -445,7 +513,7 @@ int python_steps__search(struct python_steps *steps, uint32_t tgid, bool quiet,
 	err = open_engine(steps, tgid, quiet, &engine);
 	if (err || !engine)
 		return err;
-	if (resolve(steps, engine, quiet))
+	if (resolve_first(steps, engine, quiet))
 		return 0;
 	added = take_answers(steps, engine, functions);
 	/* The library holds no references until the window opens. */
@@ -485,7 +553,7 @@ static int count_found(const struct python_steps *steps, const struct engine *en
 	for (unsigned int i = 0; i < steps->wishes.count; i++) {
 		struct fbt_python_slot answer;
 
-		python_guest__answer(engine->guest, i, &answer);
+		python_guest__answer(engine->guest, engine->slots[i], &answer);
 		count += answer.found == FBT_PYTHON_FOUND;
 	}
 	return count;
@@ -504,6 +572,8 @@ int python_steps__look(struct python_steps *steps, uint32_t tgid)
 	engine->is_late = true;
 	if (engine->is_asked) {
 		err = await_answer(engine);
+		if (!err && leave_lost_slots(steps, engine))
+			return -EAGAIN;
 		engine->is_resolved |= !err;
 		return err ? err : count_found(steps, engine);
 	}
@@ -559,7 +629,7 @@ static void count_functions(const struct python_steps *steps, const struct engin
 		struct fbt_python_slot answer;
 		struct python_count count;
 
-		python_guest__answer(engine->guest, i, &answer);
+		python_guest__answer(engine->guest, engine->slots[i], &answer);
 		if (answer.found != FBT_PYTHON_ARMED)
 			continue;
 		count = (struct python_count){
