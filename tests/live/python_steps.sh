@@ -146,7 +146,7 @@ wait_attached "$TOOL"
 go
 sleep 0.5
 kill -STOP "$TOOL"
-sleep 6.5
+sleep 8
 kill -CONT "$TOOL"
 wait "$ENGINE"
 is 'the tool is stopped for long: the engine ends as ever' $? 0
