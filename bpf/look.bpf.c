@@ -47,6 +47,17 @@ static __always_inline __s64 open_call(struct task_struct *task)
 #endif
 }
 
+/* An int in Linux 6.18, a byte in 7.2: libbpf refuses a plain access to the other one. */
+static __always_inline bool is_on_cpu(struct task_struct *task)
+{
+	__u32 on_cpu = 0;
+
+	if (!bpf_core_field_exists(task->on_cpu))
+		return !task->__state;
+	bpf_core_read(&on_cpu, bpf_core_field_size(task->on_cpu), &task->on_cpu);
+	return on_cpu;
+}
+
 SEC("iter/task")
 int list_thread(struct bpf_iter__task *ctx)
 {
@@ -58,7 +69,7 @@ int list_thread(struct bpf_iter__task *ctx)
 	look.tid = task->pid;
 	look.ns_tid = own_tid(task);
 	look.state = task->__state;
-	look.on_cpu = bpf_core_field_exists(task->on_cpu) ? task->on_cpu : !look.state;
+	look.on_cpu = is_on_cpu(task);
 	look.switches = task->nvcsw + task->nivcsw;
 	look.nr = open_call(task);
 	bpf_probe_read_kernel(look.comm, sizeof(look.comm), task->comm);
