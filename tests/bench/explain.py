@@ -6,6 +6,7 @@ import time
 from harness import Tool, Worker, figure
 
 ROUNDS = 7
+SAMPLES_HZ = 199  # of a thread's CPU time: user/stream/sampler.h
 
 
 def bench_signals():
@@ -51,6 +52,12 @@ def measure_price(worker, target, command, kinds):
     return statistics.median(added), statistics.median(announced)
 
 
+def measure_sample(target):
+    """The same for a sample of a thread that computes: the time in which that did not go on."""
+    added, announced = measure_price(target, target, "gaps 3000", ("samples",))
+    return added / SAMPLES_HZ, announced
+
+
 def tell_price(name, prices, limit):
     """limit: of actual to announced. What costs less than announced does nobody harm."""
     added, announced = prices
@@ -59,10 +66,12 @@ def tell_price(name, prices, limit):
 
 
 def bench_explain():
-    """A context switch with its wake-up, of threads that are not traced; and a page fault of a step."""
+    """A context switch with its wake-up, of threads that are not traced; a page fault of a step; and a
+    sample of a step that computes."""
     target, neighbor = Worker(), Worker()
     tell_price("a context switch", measure_price(neighbor, target, "switches 200000",
                                                  ("switches", "wakes")), 1.3)
     tell_price("a page fault", measure_price(target, target, "faults 200000", ("faults",)), 1.3)
+    tell_price("a sample", measure_sample(target), 1.3)
     target.close()
     neighbor.close()

@@ -374,6 +374,20 @@ def bench_inject():
     figure("inject: from the stop to the loaded library, median", row["total_p50"], "us")
 
 
+def rss_with_stacks(detail):
+    """KiB of the tool when it has unwound stacks, or none with steps alone; of three the median."""
+    values = []
+    for _ in range(3):
+        worker = Worker()
+        tool = Tool(worker.pid, "--step", "bench_step", "--detail", detail)
+        worker.ask("slow 1500000 60 400")
+        values.append(tool.rss_beside_rings())
+        if (tool.stop()["stacks"] > 0) != (detail == "escalated"):
+            raise SystemExit("bench: stacks with --detail " + detail)
+        worker.close()
+    return statistics.median(values)
+
+
 def bench_stacks():
     """What copying the stack of a slow call takes, by the clock of the kernel side."""
     for kib in (4, 16, 60):
@@ -386,6 +400,9 @@ def bench_stacks():
             raise SystemExit("bench: %d stacks are too few" % seen["stacks"])
         figure("stacks: added to a slow call, %d KiB" % kib,
                seen["stacks_copy_ns"] / seen["stacks"] / 1000, "us", limit=10)
+    kib = {detail: rss_with_stacks(detail) for detail in ("steps", "escalated")}
+    figure("stacks: RSS besides the rings, --detail escalated less steps",
+           (kib["escalated"] - kib["steps"]) / 1024, "MiB", limit=16)
 
 
 def bench_peers():

@@ -10,6 +10,8 @@
  *					hand a futex back and forth on another CPU, in steps too
  *	switches COUNT			ns per context switch of two threads on one CPU
  *	faults COUNT			ns per page fault of steps that have 1000 each
+ *	gaps MS				ns in a second of steps that compute, in which the
+ *					thread was interrupted
  *	steps COUNT			ns per call of bench_push_step, which calls
  *					bench_empty_step
  *	slow NS KIB STEPS			steps 6 ms apart, every fourth with a nap of NS, KIB
@@ -41,6 +43,9 @@
 #define CHUNKS_MAX   100000
 #define CHUNKS_SHOWN 40
 #define FAULTS	     1000
+#define GAP_NS	     1000   /* a shorter one is no interrupt … */
+#define GAP_MAX_NS   100000 /* … and in a longer one others ran */
+#define GAPS_STEP_MS 10
 #define STEP_CHUNK   2000
 
 #if __has_attribute(noipa)
@@ -471,6 +476,45 @@ static void set_loop(struct job *job, loop_fn loop, long chunks, long calls)
 	job->seconds = 0;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Reads the clock for so many ms of its own: where it jumps, the thread was interrupted. */
+static void loop_gaps(struct job *job, long ms)
+{
+	uint64_t last = now_ns(), left = (uint64_t)ms * 1000000, now, gap;
+
+	while (left) {
+		now = now_ns();
+		gap = now - last;
+		last = now;
+		if (gap >= GAP_MAX_NS)
+			continue;
+		job->done += gap >= GAP_NS ? gap : 0;
+		left -= gap < left ? gap : left;
+	}
+}
+
+/* The lower quartile of the seconds. */
+static void answer_gaps(struct job *job, long ms)
+{
+	const long steps = 1000 / GAPS_STEP_MS, seconds = ms / 1000;
+
+	pin(job->cpu);
+	for (long i = 0; i < seconds; i++) {
+		job->done = 0;
+		for (long step = 0; step < steps; step++)
+			bench_step(job, loop_gaps, GAPS_STEP_MS);
+		job->ns[i] = (double)job->done;
+	}
+	printf("%.0f\n", lower_quartile(job->ns, seconds));
+}
+
 static bool answer(struct job *jobs, const char *line)
 {
 	char kind[16];
@@ -516,6 +560,10 @@ static bool answer(struct job *jobs, const char *line)
 	}
 	if (sscanf(line, "faults %ld", &calls) == 1 && calls >= FAULTS) {
 		answer_faults(&jobs[0], calls);
+		return true;
+	}
+	if (sscanf(line, "gaps %ld", &calls) == 1 && calls >= 1000 && calls / 1000 <= CHUNKS_MAX) {
+		answer_gaps(&jobs[0], calls);
 		return true;
 	}
 	if (sscanf(line, "slow %lf %ld %ld", &seconds, &chunks, &calls) == 3) {

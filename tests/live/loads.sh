@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # The programs that a trace can do without load on this kernel: those that list threads, that see who
-# sends signals, and those of --explain. Where one of them fails the tool goes on, so no other test
-# would see it.
+# sends signals, that time handlers and page faults, and those of --explain. Where one of them fails
+# the tool goes on, so other tests need not see it.
 . "$(dirname "$0")/lib.sh"
 
 "$FBT" doctor --trace none --profile none >"$TMP/doctor" 2>"$TMP/err" </dev/null
@@ -16,6 +16,7 @@ attach --explain always -v -d 1
 go
 end_tool
 for what in 'load: the list of threads' 'load: who sends signals' 'attach: who sends signals' \
+	'attach: handle_signal' 'page faults cannot be timed' \
 	'what explains slow steps cannot be loaded' 'cannot be found out on this machine'; do
 	is "a trace: no '$what'" "$(grep "$what" "$OUT.err")" ''
 done
