@@ -515,6 +515,20 @@ static void answer_gaps(struct job *job, long ms)
 	printf("%.0f\n", lower_quartile(job->ns, seconds));
 }
 
+static bool answer_flood_line(struct job *jobs, int threads, double seconds, bool outside)
+{
+	if (threads < 1 || threads > THREADS_MAX)
+		return false;
+	for (int i = 0; i < threads; i++) {
+		jobs[i].loop = loop_getppid;
+		jobs[i].calls = 20000;
+		jobs[i].seconds = seconds;
+		jobs[i].outside = outside;
+	}
+	answer_flood(jobs, threads);
+	return true;
+}
+
 static bool answer(struct job *jobs, const char *line)
 {
 	char kind[16];
@@ -542,18 +556,8 @@ static bool answer(struct job *jobs, const char *line)
 		return true;
 	}
 	if (sscanf(line, "flood %d %lf", &threads, &seconds) == 2 ||
-	    sscanf(line, "stepflood %d %lf", &threads, &seconds) == 2) {
-		if (threads < 1 || threads > THREADS_MAX)
-			return false;
-		for (int i = 0; i < threads; i++) {
-			jobs[i].loop = loop_getppid;
-			jobs[i].calls = 20000;
-			jobs[i].seconds = seconds;
-			jobs[i].outside = line[0] == 'f';
-		}
-		answer_flood(jobs, threads);
-		return true;
-	}
+	    sscanf(line, "stepflood %d %lf", &threads, &seconds) == 2)
+		return answer_flood_line(jobs, threads, seconds, line[0] == 'f');
 	if (sscanf(line, "switches %ld", &calls) == 1 && calls >= CHUNKS_SHOWN) {
 		answer_switches(&jobs[0], calls);
 		return true;

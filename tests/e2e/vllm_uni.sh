@@ -53,7 +53,7 @@ fact "$NAME: each step has the tokens of its pass" \
 check_uni
 
 # With this value several processes are wanted, as without it, and vLLM does not take another executor for
-# the CPU, as it does for 1 (platforms/cpu.py).
+# the CPU, as it does for 1 (its platform for the CPU decides).
 NAME='as a server'
 export VLLM_ENABLE_V1_MULTIPROCESSING=2
 start_server --dtype float32
