@@ -24,4 +24,18 @@ fact 'a trace: all that --explain has is attached' \
 	"{row['what']: row['state'] for row in R['cost']['explain']} ==
 		{what: 'armed' for what in ('switches', 'wakes', 'samples', 'faults')}"
 fact 'a trace: it has steps' 'len(S) > 10'
+
+# A step that waits for six seconds: no matter of time where all is emulated.
+rm -f "${OUT:?}".*
+start_program looks 1 sleeps
+run_tool -p "$ENGINE" --step look_step --hang 1s
+wait_attached "$TOOL"
+go
+wait "$ENGINE"
+end_tool
+has 'a look: who holds the lock, and where' "$OUT.err" \
+	' hang: look_step .*, held by thread [0-9]+ "h-first": clock_nanosleep for .* in hold_sleeping <- run_holder'
+fact 'a look: all threads, with their stacks' \
+	"sorted('hold_sleeping' in t['stack'] for h in R['hangs'] for t in h['threads']) == [False, True] and
+		sorted('look_step' in t['stack'] for h in R['hangs'] for t in h['threads']) == [False, True]"
 finish
