@@ -46,6 +46,9 @@ struct known_calls {
 	uint64_t delay_ns[FBT_CATEGORY_COUNT]; /* of ns, waiting for a CPU */
 	uint64_t all_delay_ns;
 	uint64_t gil_ns; /* of the waits for the GIL, without those for a CPU */
+	uint64_t count[FBT_CATEGORY_COUNT];
+	uint64_t single_count;
+	uint64_t between_ns; /* before single calls, as far as it belongs to them */
 };
 
 static void know_call(struct known_calls *known, const struct call_walk *walk)
@@ -58,17 +61,45 @@ static void know_call(struct known_calls *known, const struct call_walk *walk)
 	known->all_delay_ns = add_saturating(known->all_delay_ns, walk->cpu_wait_ns);
 	if (walk->is_gil)
 		known->gil_ns = add_saturating(known->gil_ns, walk->ns);
+	known->count[category] += call_count(walk->call);
+}
+
+/* Time that belongs to the call that follows it. In a wait that spins there is more of it. */
+static void know_between(struct known_calls *known, const struct between *between,
+			 const struct fbt_call *call, uint64_t ns)
+{
+	if (between->is_inside || call->header.flags & FBT_CALL_RUN)
+		return;
+	known->single_count++;
+	known->between_ns = add_saturating(known->between_ns, ns);
 }
 
 /* A category stands for those of its calls that have no record. */
+static const enum cause_kind stand_ins[FBT_CATEGORY_COUNT] = {
+	[FBT_MMAP] = CAUSE_ALLOCATION_CHURN, [FBT_FUTEX] = CAUSE_LOCK_CONTENTION,
+	[FBT_IOCTL] = CAUSE_DRIVER_CALLS,    [FBT_READ] = CAUSE_FILE_IO,
+	[FBT_WRITE] = CAUSE_FILE_IO,	     [FBT_OTHER] = CAUSE_OTHER_CALLS,
+};
+
+/* Between calls that have no record it was like between the others: those that came before them. */
+static void split_between(const struct step *step, const struct known_calls *known,
+			  struct cause_times *times, uint64_t *left_ns)
+{
+	long double each_ns = 0;
+
+	if (known->single_count)
+		each_ns = (long double)known->between_ns / (long double)known->single_count;
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
+		uint64_t unknown = sub_saturating(step->record.sums[i].calls, known->count[i]);
+
+		give(times, stand_ins[i], to_u64_saturating(each_ns * (long double)unknown),
+		     left_ns);
+	}
+}
+
 static void split_unknown(const struct step *step, const struct known_calls *known,
 			  struct cause_times *times, uint64_t *left_ns)
 {
-	static const enum cause_kind stand_ins[FBT_CATEGORY_COUNT] = {
-		[FBT_MMAP] = CAUSE_ALLOCATION_CHURN, [FBT_FUTEX] = CAUSE_LOCK_CONTENTION,
-		[FBT_IOCTL] = CAUSE_DRIVER_CALLS,    [FBT_READ] = CAUSE_FILE_IO,
-		[FBT_WRITE] = CAUSE_FILE_IO,	     [FBT_OTHER] = CAUSE_OTHER_CALLS,
-	};
 	const struct fbt_step *record = &step->record;
 	uint64_t gil_ns = sub_saturating(step->stalls.record.gil_ns, known->gil_ns);
 
@@ -179,7 +210,7 @@ static uint64_t late_ns(const struct step *step)
 
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times)
 {
-	uint64_t left_ns = step_total_ns(step), code_ns[CAUSE_COUNT] = {0};
+	uint64_t left_ns = step_total_ns(step), code_ns[CAUSE_COUNT] = {0}, ns;
 	uint64_t spun_ns[CAUSE_COUNT] = {0}; /* waiting for a CPU, in a wait that spins */
 	struct between between;
 	struct known_calls known = {0};
@@ -197,7 +228,9 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 		give(times, between_delay_part(&between, &walk), walk.cpu_wait_ns, &left_ns);
 		give_waits(times, &walk, &left_ns);
 		know_call(&known, &walk);
-		code_ns[walk.cause] += between_ns(&between, step, walk.call);
+		ns = between_ns(&between, step, walk.call);
+		know_between(&known, &between, walk.call, ns);
+		code_ns[walk.cause] += ns;
 		if (between.is_first)
 			spun_ns[walk.cause] += between.spin.delay_ns;
 		times->threads_made += call_walk_made_thread(&walk);
@@ -212,6 +245,7 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 		times->ns[i] += take_u64(spun_ns[i], &times->ns[CAUSE_RUN_QUEUE]);
 	for (int i = 0; i < CAUSE_COUNT; i++)
 		give(times, (enum cause_kind)i, code_ns[i], &left_ns);
+	split_between(step, &known, times, &left_ns);
 	times->ns[CAUSE_COMPUTE] += left_ns;
 	times->held_ns = held_ns(step);
 	times->late_ns = late_ns(step);

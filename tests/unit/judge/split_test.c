@@ -96,6 +96,27 @@ static void what_tracing_costs_here_is_no_work_between_calls(void **state)
 	free_step(&step);
 }
 
+/* A step keeps 65,536 of its calls: a loop of more is no work after that. */
+static void between_calls_that_are_not_known_it_is_as_between_the_others(void **state)
+{
+	struct step step = make_step(10 * MS);
+	struct cause_times times;
+
+	add_call(&step, "ioctl", 100 * US);
+	for (int i = 0; i < 3; i++)
+		add_call(&step, "ioctl", 100 * US)->start_ns += 400;
+	step.record.sums[FBT_IOCTL].calls += 8;
+	step.record.sums[FBT_FUTEX].calls += 1;
+	times = split(*state, &step);
+	assert_int_equal(times.ns[CAUSE_DRIVER_CALLS], 400 * US + 1200 + 8 * 300);
+	assert_int_equal(times.ns[CAUSE_LOCK_CONTENTION], 300);
+	/* No more than is left. */
+	step.record.sums[FBT_IOCTL].calls = UINT64_MAX;
+	times = split(*state, &step);
+	assert_int_equal(cause_work_ns(&times), 0);
+	free_step(&step);
+}
+
 static void faults_take_no_more_than_is_left(void **state)
 {
 	struct step step = make_step(100);
@@ -212,6 +233,7 @@ int main(void)
 		TEST(run_queue_and_faults_are_taken_out_of_work),
 		TEST(time_between_calls_close_to_each_other_is_theirs),
 		TEST(what_tracing_costs_here_is_no_work_between_calls),
+		TEST(between_calls_that_are_not_known_it_is_as_between_the_others),
 		TEST(faults_take_no_more_than_is_left),
 		TEST(parts_never_exceed_a_step_that_its_sums_exceed),
 		TEST(parts_of_random_steps_sum_to_their_total),
