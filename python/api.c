@@ -38,7 +38,6 @@ static bool load_names(struct python *python, const char **missing)
 		return false;
 	PYTHON_OBJECTS(LOAD)
 #undef LOAD
-	*(void **)&python->call = dlsym(RTLD_DEFAULT, "PyObject_Vectorcall");
 	*missing = "Py_IsFinalizing";
 	*(void **)&python->is_finalizing = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
 	if (!python->is_finalizing)
@@ -73,8 +72,7 @@ bool python_api_load(struct python *python, char *text, size_t size)
 	}
 	python->minor = read_version(python, version, sizeof(version));
 	python->threaded = dlsym(RTLD_DEFAULT, "_Py_MergeZeroLocalRefcount");
-	if (python->minor < MINOR_MIN || python->minor > MINOR_MAX ||
-	    (python->minor == 11 && !python->call)) {
+	if (python->minor < MINOR_MIN || python->minor > MINOR_MAX) {
 		snprintf(text, size, "the interpreter is Python %s, not CPython 3.%d to 3.%d",
 			 version, MINOR_MIN, MINOR_MAX);
 		return false;

@@ -94,11 +94,10 @@ struct python {
 	PYTHON_OBJECTS(PYTHON_MEMBER)
 #undef PYTHON_MEMBER
 	int (*is_finalizing)(void);
-	py_vectorcall call; /* PyObject_Vectorcall; only 3.11 needs it */
-	int minor;	    /* of 3.minor */
-	bool threaded;	    /* a free-threaded build: its object header is 16 bytes longer */
-	size_t header;	    /* those 16 bytes, or 0 */
-	size_t vectorcall;  /* offset of the pointer in a function object */
+	int minor;	   /* of 3.minor */
+	bool threaded;	   /* a free-threaded build: its object header is 16 bytes longer */
+	size_t header;	   /* those 16 bytes, or 0 */
+	size_t vectorcall; /* offset of the pointer in a function object */
 };
 
 /* Whether a CPython interpreter is in this process, by one of its symbols. Loads nothing. */

@@ -97,9 +97,9 @@ static bool is_plain(const struct python *python, py_object *type, py_object *na
 	       !python_type_member(python, python_type_of(python, own), TP_DESCR_GET_AT);
 }
 
-py_object *python_attribute_plain(const struct python *python, py_object *object, py_object *name)
+static inline py_object *read_plain(const struct python *python, py_object *object, py_object *name)
 {
-	py_object *value = NULL;
+	py_object *value;
 
 	if (!is_plain(python, python_type_of(python, object), name))
 		return NULL;
@@ -107,6 +107,11 @@ py_object *python_attribute_plain(const struct python *python, py_object *object
 	if (!value)
 		python->PyErr_Clear();
 	return value;
+}
+
+py_object *python_attribute_plain(const struct python *python, py_object *object, py_object *name)
+{
+	return read_plain(python, object, name);
 }
 
 static int64_t length_of(const struct python *python, py_object *object)
@@ -143,7 +148,7 @@ static int64_t value_of(const struct python *python, const struct python_attribu
 	size_t i;
 
 	for (i = 0; i < attribute->part_count && object; i++) {
-		py_object *next = python_attribute_plain(python, object, attribute->parts[i]);
+		py_object *next = read_plain(python, object, attribute->parts[i]);
 
 		if (held)
 			python->Py_DecRef(held);

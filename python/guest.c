@@ -28,13 +28,7 @@
 
 int ferrum_python_attach(void);
 
-/* The only variable of the library: see guest__bound. */
-static struct guest *bound;
-
-struct guest *guest__bound(void)
-{
-	return __atomic_load_n(&bound, __ATOMIC_ACQUIRE);
-}
+struct guest *guest_of_process;
 
 static uint64_t now_ns(void)
 {
@@ -42,11 +36,6 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static bool is_alive(const struct guest *guest)
-{
-	return __atomic_load_n(guest->alive, __ATOMIC_RELAXED);
 }
 
 /* Waits until the tool changes the order. The futex is shared: the tool is another process. */
@@ -243,7 +232,7 @@ static void *run(void *arg)
 	guest->page->python = 3u << 8 | (uint32_t)guest->python.minor;
 	guest->page->threaded = guest->python.threaded;
 	set_phase(guest, guest->is_loaded ? FBT_PYTHON_READY : FBT_PYTHON_DEAD);
-	while (guest->is_loaded && is_alive(guest)) {
+	while (guest->is_loaded && guest__is_alive(guest)) {
 		uint32_t order = __atomic_load_n(&guest->page->order, __ATOMIC_ACQUIRE);
 		bool is_held = is_armed(guest);
 
@@ -253,7 +242,7 @@ static void *run(void *arg)
 			end_torch(guest);
 		if (is_held && is_lease_over(guest))
 			end_lease(guest);
-		if (!is_alive(guest))
+		if (!guest__is_alive(guest))
 			break;
 		order = __atomic_load_n(&guest->page->order, __ATOMIC_ACQUIRE);
 		await_order(guest, order, idle_ms(guest, order));
@@ -362,7 +351,7 @@ static int make_bound(void *ctx)
 	int err = make_guest(guest);
 
 	if (!err)
-		__atomic_store_n(&bound, *guest, __ATOMIC_RELEASE);
+		__atomic_store_n(&guest_of_process, *guest, __ATOMIC_RELEASE);
 	return err;
 }
 

@@ -30,20 +30,29 @@ struct guest {
 
 /*
  * The guest of this process, for callers.c, whose functions have no argument of ours: set once,
- * before anything is armed.
+ * before anything is armed. The only variable of the library.
  */
-struct guest *guest__bound(void);
+extern struct guest *guest_of_process;
+
+static inline struct guest *guest__bound(void)
+{
+	return __atomic_load_n(&guest_of_process, __ATOMIC_ACQUIRE);
+}
+
+/* false: a forked child, or after exit. There is no page, and no marker may be passed. */
+static inline bool guest__is_alive(const struct guest *guest)
+{
+	return __atomic_load_n(guest->alive, __ATOMIC_RELAXED);
+}
 
 /*
- * Whether python_torch_begin and python_torch_end have anything to do. Cheap, for each call of an
- * armed function. A forked child has no page, and its profiler is its own affair.
+ * Whether python_torch_begin and python_torch_end have anything to do, if the guest is alive: the
+ * profiler of a forked child is its own affair. Cheap, for each call of an armed function.
  */
 static inline bool python_torch_is_wanted(const struct guest *guest)
 {
 	uint32_t window;
 
-	if (!__atomic_load_n(guest->alive, __ATOMIC_RELAXED))
-		return false;
 	if (python_torch_is_on(&guest->torch))
 		return true;
 	window = __atomic_load_n(&guest->page->torch.window, __ATOMIC_ACQUIRE);

@@ -26,7 +26,8 @@ struct python_own {
 	/* 3.11: references. A call of clone runs the original code. */
 	py_object *clone;
 	py_object *trampoline;
-	bool is_held; /* see python_slot_release */
+	bool has_layout; /* function and clone are laid out as trampoline.h has it */
+	bool is_held;	 /* see python_slot_release */
 	struct python_attribute attributes[FBT_PYTHON_ATTRIBUTES];
 };
 

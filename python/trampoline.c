@@ -93,11 +93,26 @@ void trampoline_follow(const struct python *python, const struct python_own *own
 		python->PyFunction_SetKwDefaults(own->clone, now ? now : python->_Py_NoneStruct);
 }
 
+static bool is_as_expected(const struct python *python, py_object *function)
+{
+	return trampoline_member(function, TRAMPOLINE_CODE_AT) ==
+		       python->PyFunction_GetCode(function) &&
+	       trampoline_member(function, TRAMPOLINE_DEFAULTS_AT) ==
+		       python->PyFunction_GetDefaults(function) &&
+	       trampoline_member(function, TRAMPOLINE_KWDEFAULTS_AT) ==
+		       python->PyFunction_GetKwDefaults(function) &&
+	       trampoline_member(function, TRAMPOLINE_CLOSURE_AT) ==
+		       python->PyFunction_GetClosure(function);
+}
+
 bool trampoline_put(const struct python *python, struct python_own *own, unsigned int index)
 {
-	own->old = python->call;
 	own->code = python_code(python, own->function);
 	own->clone = make_clone(python, own->function, own->code);
+	/* Its own, without the detour by PyObject_Vectorcall. */
+	own->old = own->clone ? *(py_vectorcall *)((char *)own->clone + python->vectorcall) : NULL;
+	own->has_layout = own->clone && is_as_expected(python, own->function) &&
+			  is_as_expected(python, own->clone);
 	own->trampoline = own->clone ? make_trampoline(python, own, index) : NULL;
 	if (own->trampoline &&
 	    !python->PyObject_SetAttrString(own->function, "__code__", own->trampoline))
