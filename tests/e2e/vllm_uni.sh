@@ -30,6 +30,8 @@ undo()
 	[ -z "${PID:-}" ] || kill -- -"$PID" 2>/dev/null
 }
 
+# Its threads would wait for each other in loops, which takes long where other programs run too.
+export OMP_NUM_THREADS=1
 NAME='without a server'
 make_model
 # shellcheck disable=SC2016 # of the inner shell
