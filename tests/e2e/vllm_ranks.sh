@@ -112,6 +112,17 @@ export VLLM_CPU_OMP_THREADS_BIND='0|1'
 start_server --tensor-parallel-size 2
 # The first request compiles something, for some seconds.
 ask 4 1 >"$TMP/first"
+
+# Of a batch each rank reads all tokens. What the metrics count besides: vllm.sh, check_steps.
+trace_requests --python=inject
+echo "# $ITERATIONS iterations, $SUM tokens, $DONE requests"
+is 'in health: all requests are answered' "$DONE" $((2 * REQUESTS))
+each='{pid: [s["arg.n_tokens"] for s in S if s["pid"] == pid and s["kind"] == "GPUModelRunner.execute_model"]
+	for pid in {s["pid"] for s in S if s["kind"] == "GPUModelRunner.execute_model"}}'
+fact 'in health: each rank has the forward passes that vLLM counts' \
+	"[len(list(filter(None, n))) for n in ($each).values()] == 2 * [$ITERATIONS]"
+fact 'in health: and their tokens' "[sum(n) for n in ($each).values()] == 2 * [$SUM - $DONE]"
+
 for _ in 1 2; do ask 200 until "$TMP/enough" >/dev/null & done
 
 trace_ranks
