@@ -66,6 +66,7 @@ class Rank(CPUModelRunner):
         self.late[self.n] = {'kind': self.kind, 'pid': os.getpid(), 'ms': (time.monotonic_ns() - start) / 1e6}
 
     def execute_model(self, scheduler_output, intermediate_tensors=None):
+        self.entered = time.monotonic_ns()
         compute(1)
         self.trouble('within')
         self.shared[BARRIER + self.rank] = self.n
@@ -88,7 +89,7 @@ class Rank(CPUModelRunner):
         begin, cpu = time.monotonic_ns(), time.thread_time_ns()
         self.execute_model(SchedulerOutput([self.n % 7 + 1]))
         self.sample_tokens()
-        self.spans.append([begin, time.monotonic_ns(), time.thread_time_ns() - cpu])
+        self.spans.append([begin, time.monotonic_ns(), time.thread_time_ns() - cpu, self.entered, waited_ns()])
         self.shared[DONE + self.rank] = self.n
 
 
@@ -115,6 +116,12 @@ class Core(EngineCore):
                 time.sleep(STOP_MS / 1000)
                 self.shared[STOP + rank] = 0
                 os.kill(process.pid, signal.SIGCONT)
+
+
+def waited_ns():
+    """How long this thread has waited for a CPU so far."""
+    with open('/proc/thread-self/schedstat') as counts:
+        return int(counts.read().split()[1])
 
 
 def go_first(priority):
