@@ -38,12 +38,13 @@ def near(got_us, wanted_ns):
     return 0.9 * wanted_ns / 1000 <= got_us <= 1.01 * wanted_ns / 1000 + 100
 
 
-def fact_explained(escalated, explained, least):
+def fact_explained(escalated, explained, least, armed_by=None):
     """The first of them arms it, which takes the tool a while; from then on all are explained.
 
+    armed_by: those that only it could explain, if others need it not.
     Of a step whose calls were lost, as the tool had no CPU, the cause may be another one.
     """
-    first = min(explained, default=0)
+    first = min(explained if armed_by is None else armed_by, default=0 if armed_by is None else max(slow))
     later = [step for step in slow if step > first and escalated.get(step, {}).get("complete")]
     unexplained = [step for step in later if step not in explained]
     fact("slow steps are explained", len(explained) >= least, (explained.keys(), escalated.keys()))
@@ -111,7 +112,7 @@ elif mode in ("pipe", "socket", "timer"):
     }
     fact("a process that is waited for is the sender", {s["peer_pid"] for s in peers.values()} <= {truth["taker_pid"]}, peers)
     fact("and has slept", mode != "timer" and all("clock_nanosleep" in s["cause_evidence"] for s in peers.values()) or not peers, peers)
-    fact_explained({**waits, **peers}, {**told, **peers}, 2)
+    fact_explained({**waits, **peers}, {**told, **peers}, 2, told)
     # A packet arrives in an interrupt of the sender: that it is the sender's is not sure.
     context = {"pipe": "thread", "socket": "sending", "timer": "interrupt"}[mode]
     kinds = {step: shape["woken_context"] for step, shape in told.items()}
