@@ -28,7 +28,7 @@ enum broker_work {
 	BROKER_WORKS,
 };
 
-/* BROKER_PYTHON: the page where it is mapped, instead of a descriptor. */
+/* BROKER_MEMFD, BROKER_PYTHON: the file where it is mapped, instead of a descriptor. */
 #define BROKER_MAPPED UINT32_MAX
 
 struct broker_order {

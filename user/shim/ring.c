@@ -184,11 +184,17 @@ static int open_candidate(int folder, const char *number, const struct mapped_fi
 	return -ENOENT;
 }
 
-/* Returns a descriptor of a ring that was checked and locked, or -errno. */
-static int try_candidate(int folder, const char *number, const struct mapped_files *files,
-			 uint32_t tgid, struct gpu_memfd *found)
+static int open_mapped(uint32_t thread)
 {
-	int fd = open_candidate(folder, number, files), err;
+	if (broker_is_there())
+		return broker_open(BROKER_MEMFD, thread, BROKER_MAPPED, NULL);
+	return memfd_open_mapped(thread, FBT_GPU_MEMFD);
+}
+
+/* Takes the descriptor of a candidate; returns it if the ring was checked and locked, or -errno. */
+static int try_candidate(int fd, uint32_t tgid, struct gpu_memfd *found)
+{
+	int err;
 
 	if (fd < 0)
 		return fd;
@@ -202,6 +208,8 @@ static int try_candidate(int folder, const char *number, const struct mapped_fil
 
 int gpu_memfd_serve(const void *nothing, const struct broker_order *order)
 {
+	if (order->number == BROKER_MAPPED)
+		return memfd_open_mapped(order->tgid, FBT_GPU_MEMFD);
 	return memfd_open_named(order->tgid, order->number, FBT_GPU_MEMFD);
 }
 
@@ -239,11 +247,16 @@ int gpu_memfd_open(uint32_t tgid, struct gpu_memfd *found)
 		if (candidate <= 0)
 			continue;
 		tried++;
-		candidate = try_candidate(dirfd(folder), entry->d_name, &files, tgid, found);
+		candidate = try_candidate(open_candidate(dirfd(folder), entry->d_name, &files),
+					  tgid, found);
 		if (candidate >= 0 || fd == -ENOENT || (fd == -EBADMSG && candidate != -ENOENT))
 			fd = candidate;
 	}
 	closedir(folder);
+	/* A program that closes all of its descriptors, as daemons do, still has the ring mapped.
+	 */
+	if (!tried)
+		fd = try_candidate(open_mapped(thread), tgid, found);
 	return fd;
 }
 
