@@ -44,12 +44,12 @@ in_range()
 }
 
 # expect_followed FROM NAME CALLS EXITS [TIMES]: all calls are steps except the first ones, which
-# are counted (TIMES each, for a function that begins that often within a call). Each step is as
-# long as its call.
+# are counted (TIMES each, for a function that begins that often within a call, but for the call in
+# the middle of which the tracing begins). Each step is as long as its call.
 expect_followed()
 {
 	fact "$1 $2: every call is a step, or counted as not traced" \
-		"len($(steps "$2")) == len(S) and len(S) + $(row "$2")['untraced_steps'] / ${5:-1} == $3 == T['calls']"
+		"len($(steps "$2")) == len(S) and len(S) + $(row "$2")['untraced_steps'] // ${5:-1} == $3 == T['calls']"
 	fact "$1 $2: its jumps are followed" "len(S) > 100"
 	fact "$1 $2: each step is as long as its call" "$(in_range "$2")"
 	fact "$1 $2: they end at the returns of what it jumps to" \
