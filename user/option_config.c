@@ -98,6 +98,7 @@ static const struct option_row *find_row(const char *name, const char *value, ch
 static int take_line(struct options *options, const char *path, unsigned int number, char *line)
 {
 	struct said said = {""};
+	struct log_diversion before;
 	const struct option_row *row;
 	char why[256], *value;
 	int err;
@@ -113,9 +114,9 @@ static int take_line(struct options *options, const char *path, unsigned int num
 	row = find_row(line, value, why, sizeof(why));
 	if (!row)
 		return fail_at(path, number, why);
-	log_divert(take_message, &said);
+	before = log_divert((struct log_diversion){take_message, &said});
 	err = row->take(row, value, options);
-	log_divert(NULL, NULL);
+	log_divert(before);
 	if (err == -EINVAL)
 		return fail_at(path, number, *said.text ? said.text : "invalid value");
 	return err ? err : option_config_note(options, row->name, value);

@@ -32,8 +32,7 @@ static struct {
 	bool status_shown;
 	uint64_t missed; /* messages since stderr blocked */
 	bool cut;	 /* the last one was written in part */
-	void (*take)(void *ctx, enum log_level level, const char *message);
-	void *take_ctx;
+	struct log_diversion diversion;
 } state = {.level = LOG_INFO};
 
 void log_set_level(enum log_level level)
@@ -51,10 +50,12 @@ bool log_has_told(void)
 	return state.told;
 }
 
-void log_divert(void (*take)(void *ctx, enum log_level level, const char *message), void *ctx)
+struct log_diversion log_divert(struct log_diversion diversion)
 {
-	state.take = take;
-	state.take_ctx = ctx;
+	struct log_diversion before = state.diversion;
+
+	state.diversion = diversion;
+	return before;
 }
 
 size_t log_escape(char *to, size_t size, const char *text)
@@ -179,8 +180,8 @@ write_line(enum log_level level, const char *prefix, const char *format, va_list
 		snprintf(message, sizeof(message), "(message could not be formatted)");
 	else if ((size_t)length >= sizeof(message))
 		memcpy(message + sizeof(message) - 4, "...", 4);
-	if (state.take && level < LOG_DEBUG) {
-		state.take(state.take_ctx, level, message);
+	if (state.diversion.take && level < LOG_DEBUG) {
+		state.diversion.take(state.diversion.ctx, level, message);
 		errno = saved;
 		return;
 	}

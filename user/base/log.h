@@ -39,11 +39,17 @@ static inline void keep_first(int *err, int result)
 		*err = result;
 }
 
+/* Who gets messages instead of stderr; take NULL: nobody does. */
+struct log_diversion {
+	void (*take)(void *ctx, enum log_level level, const char *message);
+	void *ctx;
+};
+
 /*
- * Passes errors, warnings and info lines to take, unescaped, instead of writing them to stderr;
- * NULL restores stderr. For callers that report them in their own words.
+ * Passes errors, warnings and info lines on, unescaped, instead of writing them to stderr. For
+ * callers that report them in their own words. Returns who got them before: divert to it again.
  */
-void log_divert(void (*take)(void *ctx, enum log_level level, const char *message), void *ctx);
+struct log_diversion log_divert(struct log_diversion diversion);
 
 /* Replaces the status line on the terminal (stderr), cut to its width; NULL clears it. */
 void log_status(const char *text);

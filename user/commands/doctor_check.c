@@ -184,12 +184,12 @@ static void keep_words(void *ctx, enum log_level level, const char *message)
 void doctor_listen(struct doctor_words *words)
 {
 	*words = (struct doctor_words){.any = false};
-	log_divert(keep_words, words);
+	(void)log_divert((struct log_diversion){keep_words, words});
 }
 
 void doctor_listen_end(void)
 {
-	log_divert(NULL, NULL);
+	(void)log_divert((struct log_diversion){NULL});
 }
 
 const char *doctor_words_text(const struct doctor_words *words, const struct findings *checks,

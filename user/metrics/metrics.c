@@ -151,13 +151,14 @@ static int try_file(struct metrics *metrics, bool is_up)
 {
 	struct metrics_run run = collect_run(metrics, is_up);
 	char message[MESSAGE_SIZE] = "";
+	struct log_diversion before;
 	int err;
 
 	if (!metrics->options.path)
 		return 0;
-	log_divert(keep_message, message);
+	before = log_divert((struct log_diversion){keep_message, message});
 	err = write_file(metrics, &run);
-	log_divert(NULL, NULL);
+	log_divert(before);
 	if (err) {
 		metrics->write_errors++;
 		if (!metrics->is_failing)

@@ -35,7 +35,8 @@ struct top {
 	uint64_t cpu_ns; /* of this process, cpu_at_ns */
 	uint64_t cpu_at_ns;
 	double cpu_percent;
-	enum log_level level; /* before the terminal was taken */
+	enum log_level level;	       /* before the terminal was taken */
+	struct log_diversion diverted; /* who got messages then */
 };
 
 struct top_sink {
@@ -140,7 +141,7 @@ int top__open(struct top *top)
 	top->level = log_level();
 	if (top->level > LOG_INFO)
 		log_set_level(LOG_INFO);
-	log_divert(take_message, top);
+	top->diverted = log_divert((struct log_diversion){take_message, top});
 	top->stale = true;
 	return 0;
 }
@@ -168,7 +169,7 @@ void top__close(struct top *top)
 		return;
 	screen__free(top->screen);
 	top->screen = NULL;
-	log_divert(NULL, NULL);
+	log_divert(top->diverted);
 	log_set_level(top->level);
 	repeat_messages(top);
 }

@@ -314,20 +314,40 @@ static void take(void *ctx, enum log_level level, const char *message)
 
 static void what_is_diverted_is_handed_over_as_it_is_and_not_written(void **state)
 {
+	struct log_diversion before;
 	struct capture capture;
 	char text[64] = "";
 
 	(void)state;
 	stderr_to_socket(&capture);
-	log_divert(take, text);
+	before = log_divert((struct log_diversion){take, text});
 	log_err("bad\n");
 	log_warn("%d", 5);
 	log_debug("dropped");
-	log_divert(NULL, NULL);
+	log_divert(before);
 	log_info("written");
 	assert_int_equal(stderr_back(&capture), 1);
 	assert_string_equal(text, "0bad\n15");
 	assert_string_equal(capture.text, "written\n");
+}
+
+static void a_diversion_within_another_gives_way_to_it_again(void **state)
+{
+	struct log_diversion before, outer;
+	char first[64] = "", second[64] = "";
+	struct capture capture;
+
+	(void)state;
+	stderr_to_socket(&capture);
+	before = log_divert((struct log_diversion){take, first});
+	outer = log_divert((struct log_diversion){take, second});
+	log_err("inner");
+	log_divert(outer);
+	log_err("outer");
+	log_divert(before);
+	assert_int_equal(stderr_back(&capture), 0);
+	assert_string_equal(first, "0outer");
+	assert_string_equal(second, "0inner");
 }
 
 int main(void)
@@ -350,6 +370,7 @@ int main(void)
 		cmocka_unit_test(a_word_wider_than_a_terminal_stays_whole_enough),
 		cmocka_unit_test(a_message_clears_the_status_line_first),
 		cmocka_unit_test(what_is_diverted_is_handed_over_as_it_is_and_not_written),
+		cmocka_unit_test(a_diversion_within_another_gives_way_to_it_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
