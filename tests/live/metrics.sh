@@ -31,6 +31,13 @@ is_written()
 	[ "$(python3 tests/live/metrics.py "$FILE" "$1" 2>/dev/null)" = True ]
 }
 
+# For wait_for.
+# shellcheck disable=SC2317
+has_metrics()
+{
+	[ "$(python3 tests/live/collector.py ask "$SENT" 'len([q for q in Q if q["path"] == "/v1/metrics"]) >= 3' 2>/dev/null)" = True ]
+}
+
 # An engine with locks: all values, in the file and at a collector.
 start_collector 200
 start_engine --steps 0 --compute-us 2000 --trouble lock --trouble-us 40000
@@ -96,6 +103,21 @@ end_tool
 is 'windows: nothing was refused' "$(grep -c 'refused' "$OUT.err")" 0
 metric 'windows: steps are those of all files' \
 	"V('steps_total') == $(cat "$TMP"/windows/*.jsonl | grep -c '"event":"step_prof"')"
+kill -TERM "$ENGINE"
+wait "$ENGINE"
+
+# While no window is open, a collector gets them within its time, too.
+start_collector 200
+start_engine --steps 0 --compute-us 500
+launch env --default-signal=INT OTEL_EXPORTER_OTLP_TIMEOUT=900 "$FBT" -p "$ENGINE" --step engine_step \
+	--flag "$TMP/flag" --dir "$TMP/windows" --report none --metrics-interval 1 --otlp "$URL" --otlp-metrics \
+	>"$OUT.report" 2>"$OUT.err"
+go
+holds 'no window: a collector gets metrics' wait_for 30 has_metrics
+kill -INT "$TOOL"
+end_tool
+is 'no window: none was late' "$(grep -c '^ferrum-bpftrace: otlp' "$OUT.err")" 0
+end_collector 'no window'
 kill -TERM "$ENGINE"
 wait "$ENGINE"
 

@@ -207,6 +207,11 @@ void metrics__poll(struct metrics *metrics)
 		metrics_push__poll(metrics->push, now_ns);
 }
 
+bool metrics__is_sending(const struct metrics *metrics)
+{
+	return metrics->push && metrics_push__is_sending(metrics->push);
+}
+
 void metrics__set_cost(struct metrics *metrics, uint64_t call_ps, uint64_t probes_ns)
 {
 	metrics->tally->call_ps = call_ps;

@@ -34,8 +34,12 @@ void metrics__free(struct metrics *metrics);
 /* A sink that feeds them, for one more export of that window. Both are borrowed. NULL: -ENOMEM. */
 struct sink *metrics__sink(struct metrics *metrics, const struct window *window);
 
-/* Writes and sends what is due. Call every few milliseconds, between windows less often. */
+/*
+ * Writes and sends what is due. Call every few milliseconds; between windows less often, unless
+ * metrics__is_sending.
+ */
 void metrics__poll(struct metrics *metrics);
+bool metrics__is_sending(const struct metrics *metrics);
 
 /* What the probes of the open window have cost by now: each call, and all steps together. */
 void metrics__set_cost(struct metrics *metrics, uint64_t call_ps, uint64_t probes_ns);

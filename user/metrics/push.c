@@ -175,6 +175,11 @@ void metrics_push__poll(struct metrics_push *push, uint64_t now_ns)
 		go_on(push, now_ns);
 }
 
+bool metrics_push__is_sending(const struct metrics_push *push)
+{
+	return push->in_flight;
+}
+
 void metrics_push__finish(struct metrics_push *push)
 {
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);

@@ -8,6 +8,7 @@
 #ifndef FBT_METRICS_PUSH_H
 #define FBT_METRICS_PUSH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "otlp/otlp_endpoint.h"
@@ -23,6 +24,9 @@ void metrics_push__set(struct metrics_push *push, char *body, size_t size);
 
 /* Continues sending, without waiting. now_ns: CLOCK_MONOTONIC. */
 void metrics_push__poll(struct metrics_push *push, uint64_t now_ns);
+
+/* Whether an answer is waited for: poll often, as each round trip takes a call. */
+bool metrics_push__is_sending(const struct metrics_push *push);
 
 /* Waits until the last body is sent, for 5 s at most (1 s if the attempt before failed). */
 void metrics_push__finish(struct metrics_push *push);

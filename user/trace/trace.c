@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arith.h"
 #include "base/clock.h"
 #include "base/gzip.h"
 #include "base/log.h"
@@ -46,7 +47,9 @@
 #define STATUS_NS      NS_PER_S
 /* Minimum time between two looks for the flag, however busy its folder is. */
 #define LOOK_GAP_US 5000
-#define ROOM_NS	    (10 * NS_PER_S)
+/* While metrics are on their way: each turn takes them one round trip further. */
+#define SENDING_TURN_NS (10 * NS_PER_MS)
+#define ROOM_NS		(10 * NS_PER_S)
 
 struct trace {
 	const struct options *options;
@@ -385,6 +388,8 @@ static unsigned int wait_a_turn(struct trace *trace, uint64_t now_ns)
 	unsigned int news;
 	int err;
 
+	if (trace->shared.metrics && metrics__is_sending(trace->shared.metrics))
+		turn_ns = min_u64(turn_ns, SENDING_TURN_NS);
 	if (trace->end_ns && trace->end_ns - now_ns < turn_ns)
 		turn_ns = trace->end_ns - now_ns;
 	err = loop__set_turn(trace->loop, turn_ns);
