@@ -102,6 +102,7 @@ enum fbt_event_type {
 	FBT_EVENT_EXPLAIN = 50,
 	FBT_EVENT_STOP_SENDER = 51,
 	FBT_EVENT_FAULT_SITES = 52,
+	FBT_EVENT_CLOCK = 53,
 };
 
 struct fbt_header {
@@ -533,6 +534,16 @@ struct fbt_hang {
 	struct fbt_call call; /* the open one, up to time_ns; its header.type is 0: none */
 };
 
+/*
+ * CLOCK_REALTIME was set, or the machine has slept: from here on, times of day follow from this
+ * pair instead of fbt_window's.
+ */
+struct fbt_clock {
+	struct fbt_header header;
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	__u64 realtime_ns;
+};
+
 /* The user has asked to escalate the next step that ends (SIGUSR1, --escalate-now). */
 struct fbt_manual {
 	struct fbt_header header;
@@ -766,6 +777,7 @@ FBT_ASSERT_SIZE(fbt_target_exit, 24);
 FBT_ASSERT_SIZE(fbt_window_end, 16);
 FBT_ASSERT_SIZE(fbt_file, 40);
 FBT_ASSERT_SIZE(fbt_manual, 16);
+FBT_ASSERT_SIZE(fbt_clock, 24);
 FBT_ASSERT_SIZE(fbt_hang, 112);
 FBT_ASSERT_SIZE(fbt_sampling, 56);
 FBT_ASSERT_SIZE(fbt_ends, 32);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * A library for LD_PRELOAD that moves the program's wall clock an hour forward and back again,
- * every 20 ms, like a broken time server. The monotonic clock is unchanged.
+ * every 20 ms, like a broken time server. With FBT_CLOCK_SET_NS it does so once, at that time of
+ * CLOCK_MONOTONIC. The monotonic clock is unchanged.
  */
 #define _GNU_SOURCE
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,9 +15,12 @@
 
 static int is_forward(void)
 {
+	const char *set = getenv("FBT_CLOCK_SET_NS");
 	struct timespec now = {0};
 
 	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+	if (set)
+		return now.tv_sec * 1000000000ull + now.tv_nsec >= strtoull(set, NULL, 10);
 	return now.tv_nsec % PERIOD_NS < PERIOD_NS / 2;
 }
 

@@ -66,6 +66,23 @@ fact 'times in the trace too' \
 	'len(X) > 0 and all(x["ts"] + x["dur"] <= R["window_ns"] / 1000 + 2 for x in X)'
 holds 'outputs are valid' "$tool" validate "$OUT.profile" "$OUT.trace"
 
+# A time server sets the clock in the middle of a long window.
+if [ "$really" != really ]; then
+	start_engine --steps 0 --sleep-us 1500 --slow-futex-every 50 --slow-us 5000
+	rm -f "${OUT:?}".*
+	export FBT_CLOCK_SET_NS=$(($(awk '{ sub("[.]", "", $1); print $1 }' /proc/uptime) * 10000000 + 6000000000))
+	run_tool -p "$ENGINE" --step engine_step --detail all -d 8
+	unset FBT_CLOCK_SET_NS
+	wait_attached "$TOOL"
+	go
+	end_tool 0 'set once: the window ends'
+	kill -TERM "$ENGINE"
+	wait "$ENGINE"
+	ahead='[round(monotonic_ns(h["time"]) / 1e9 - (W["epoch_monotonic_us"] + h["start_us"]) / 1e6) for _, h in sorted(H.items())]'
+	echo "# $(q "sorted(set($ahead))")"
+	fact 'set once: times of day follow the clock' "{0, 3600} == set($ahead) and $ahead == sorted($ahead)"
+fi
+
 # A flag counts by its existence, not by its time.
 start_waiting "$FBT_BUILD/tests/live_fault_target" "$truth" 2 500 3
 go

@@ -105,12 +105,6 @@ static bool is_other(const struct metrics_tally *tally, const struct metrics_ser
 	       tally->series.items[METRICS_SERIES_MAX] == series;
 }
 
-static uint64_t to_unix_ns(const struct window *window, uint64_t time_ns)
-{
-	return add_saturating(window->record.realtime_ns,
-			      sub_saturating(time_ns, window->record.start_ns));
-}
-
 /* What probes cost is known for sure at the end of the window. Intervals have none of their own. */
 static void count_probes(struct metrics_tally *tally, const struct step *step)
 {
@@ -177,7 +171,7 @@ int metrics_tally__add_step(struct metrics_tally *tally, const struct window *wi
 			add_saturating(series->parts_ns[known][i], parts.ns[i]);
 	if (!(step->record.header.flags & FBT_STEP_NO_GAP))
 		series->gap_ns = add_saturating(series->gap_ns, step->record.gap_ns);
-	end_ns = to_unix_ns(window, step->record.end_ns);
+	end_ns = window__unix_ns(window, step->record.end_ns);
 	if (end_ns > series->last_step_ns)
 		series->last_step_ns = end_ns;
 	count_probes(tally, step);

@@ -345,6 +345,9 @@ static void push_total(struct assembler *assembler, const struct fbt_header *eve
 	case FBT_EVENT_COST:
 		window->cost = *(const struct fbt_cost *)event;
 		break;
+	case FBT_EVENT_CLOCK:
+		window->clock = *(const struct fbt_clock *)event;
+		break;
 	case FBT_EVENT_TARGET_EXIT:
 		end_target(assembler, (const struct fbt_target_exit *)event);
 		break;

@@ -47,6 +47,7 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_WINDOW_END] = LAYOUT(fbt_window_end, 0),
 	[FBT_EVENT_FILE] = PROCESS_LAYOUT(fbt_file, 1),
 	[FBT_EVENT_MANUAL] = LAYOUT(fbt_manual, 0),
+	[FBT_EVENT_CLOCK] = LAYOUT(fbt_clock, 0),
 	[FBT_EVENT_GPU_STATE] = PROCESS_LAYOUT(fbt_gpu_state, 2),
 	[FBT_EVENT_GPU_NAME] = PROCESS_LAYOUT(fbt_gpu_name, 1),
 	[FBT_EVENT_GPU_DEVICE] = PROCESS_LAYOUT(fbt_gpu_device, 1),

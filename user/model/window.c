@@ -685,6 +685,19 @@ const char *window__step_source(const struct window *window, uint32_t kind)
 	return "function";
 }
 
+uint64_t window__unix_ns(const struct window *window, uint64_t time_ns)
+{
+	bool was_set = window->clock.header.type;
+	uint64_t since_ns = was_set ? window->clock.time_ns : window->record.start_ns;
+	uint64_t unix_ns = was_set ? window->clock.realtime_ns : window->record.realtime_ns;
+
+	if (!unix_ns)
+		return 0;
+	if (time_ns >= since_ns)
+		return add_saturating(unix_ns, time_ns - since_ns);
+	return sub_saturating(unix_ns, since_ns - time_ns);
+}
+
 bool window__traces_calls(const struct window *window)
 {
 	return window->record.detail != FBT_DETAIL_PROBES;

@@ -143,9 +143,10 @@ struct hang_look {
 
 struct window {
 	struct fbt_window record;
-	uint64_t end_ns; /* 0 while the window is open; if cut off, the latest time seen */
-	bool cut_off;	 /* the stream ended without FBT_EVENT_WINDOW_END */
-	char *tag;	 /* this and the next three are "" until the window record arrives */
+	struct fbt_clock clock; /* header.type 0: as record says */
+	uint64_t end_ns;	/* 0 while the window is open; if cut off, the latest time seen */
+	bool cut_off;		/* the stream ended without FBT_EVENT_WINDOW_END */
+	char *tag;		/* this and the next three are "" until the window record arrives */
 	char *tool_version;
 	char *kernel_release;
 	char *host;
@@ -254,6 +255,12 @@ double window__sampled_percent(const struct window *window, uint32_t kind);
 
 /* Calls per second of that function while its probes were on. */
 uint64_t window__sampled_calls_per_s(const struct window *window, uint32_t kind);
+
+/*
+ * The time of day at a time of CLOCK_MONOTONIC, in ns since the epoch, by the latest pair of the
+ * two that is known; a time before the epoch is 0. 0: the window has no such pair.
+ */
+uint64_t window__unix_ns(const struct window *window, uint64_t time_ns);
 
 /* False: its system calls were not traced (FBT_DETAIL_PROBES). */
 bool window__traces_calls(const struct window *window);

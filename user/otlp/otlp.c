@@ -86,16 +86,6 @@ static void put_id(struct json *json, const char *key, const uint8_t *id, size_t
 	json_string(json, key, text);
 }
 
-/* time_ns is CLOCK_MONOTONIC. Times before the epoch, as in a damaged capture, become 0. */
-static uint64_t to_unix_ns(const struct window *window, uint64_t time_ns)
-{
-	const struct fbt_window *record = &window->record;
-
-	if (time_ns >= record->start_ns)
-		return add_saturating(record->realtime_ns, time_ns - record->start_ns);
-	return sub_saturating(record->realtime_ns, record->start_ns - time_ns);
-}
-
 static void begin_span(struct json *json, const struct otlp_span_ids *ids, const uint8_t *id,
 		       const uint8_t *parent, const char *name)
 {
@@ -111,7 +101,7 @@ static void begin_span(struct json *json, const struct otlp_span_ids *ids, const
 static void put_times(struct json *json, const struct window *window, uint64_t start_ns,
 		      uint64_t length_ns)
 {
-	uint64_t start = to_unix_ns(window, start_ns);
+	uint64_t start = window__unix_ns(window, start_ns);
 
 	put_decimal(json, "startTimeUnixNano", start);
 	put_decimal(json, "endTimeUnixNano", add_saturating(start, length_ns));
@@ -225,7 +215,7 @@ static void put_cause(struct json *json, const struct window *window,
 		return;
 	json_array_begin(json, "events");
 	json_object_begin(json, NULL);
-	put_decimal(json, "timeUnixNano", to_unix_ns(window, stack->start_ns));
+	put_decimal(json, "timeUnixNano", window__unix_ns(window, stack->start_ns));
 	json_string(json, "name", "ferrum.cause");
 	json_array_begin(json, "attributes");
 	put_text(json, "cause", cause_name(cause->kind));

@@ -251,14 +251,13 @@ static void add_place_in_time(struct escalation_event *event, const struct windo
 {
 	const struct fbt_window *record = &window->record;
 	struct json_fields *shape = &event->common.fields;
-	uint64_t end_ns = sub_saturating(step->record.end_ns, record->start_ns);
 
 	json_fields_uint(shape, "start_us",
 			 sub_saturating(step->record.start_ns, record->start_ns) / NS_PER_US);
 	if (record->realtime_ns)
 		json_fields_string(
 			shape, "time",
-			format_utc(event->time, add_saturating(record->realtime_ns, end_ns)));
+			format_utc(event->time, window__unix_ns(window, step->record.end_ns)));
 }
 
 /* Adds as numbers and booleans what ferrum's attributes hold as text. */
@@ -736,7 +735,6 @@ static int write_hang(struct sink *sink, const struct window *window, const stru
 {
 	const struct fbt_window *record = &window->record;
 	uint64_t open_ns = hang->time_ns - hang->step_start_ns;
-	uint64_t since_ns = sub_saturating(hang->time_ns, record->start_ns);
 	struct json_fields shape = {.count = 0}, stage_us = {.count = 0};
 	char label[24], time[FORMAT_UTC_MAX], text[HANG_TEXT_SIZE];
 	char threads[HANG_THREADS_SIZE];
@@ -749,7 +747,7 @@ static int write_hang(struct sink *sink, const struct window *window, const stru
 			 sub_saturating(hang->step_start_ns, record->start_ns) / NS_PER_US);
 	if (record->realtime_ns)
 		json_fields_string(&shape, "time",
-				   format_utc(time, add_saturating(record->realtime_ns, since_ns)));
+				   format_utc(time, window__unix_ns(window, hang->time_ns)));
 	json_fields_string(&shape, "evidence", text);
 	hang_describe_threads(hang, window, threads);
 	if (*threads)

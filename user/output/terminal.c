@@ -34,12 +34,12 @@ struct sink_alert {
 /* Local time of day. time_ns is of the records' clock. */
 static void add_time(struct line *line, const struct window *window, uint64_t time_ns)
 {
-	uint64_t since_ns = time_ns - window->record.start_ns;
-	time_t seconds = (time_t)((window->record.realtime_ns + since_ns) / NS_PER_S);
+	uint64_t unix_ns = window__unix_ns(window, time_ns);
+	time_t seconds = (time_t)(unix_ns / NS_PER_S);
 	struct tm local;
 	char text[16];
 
-	if (window->record.realtime_ns && localtime_r(&seconds, &local) &&
+	if (unix_ns && localtime_r(&seconds, &local) &&
 	    strftime(text, sizeof(text), "%H:%M:%S", &local))
 		line_add(line, "%s ", text);
 }

@@ -293,6 +293,8 @@ static uint64_t time_of(const struct fbt_header *record)
 		return ((const struct fbt_hang *)record)->time_ns;
 	case FBT_EVENT_MANUAL:
 		return ((const struct fbt_manual *)record)->time_ns;
+	case FBT_EVENT_CLOCK:
+		return ((const struct fbt_clock *)record)->time_ns;
 	case FBT_EVENT_GPU_WORK:
 		return ((const struct fbt_gpu_work *)record)->start_ns;
 	case FBT_EVENT_GPU_API:

@@ -515,13 +515,6 @@ static struct top_slow *new_slow(struct top_model *model, uint64_t end_ns)
 	return *place;
 }
 
-static uint64_t realtime_of(const struct window *window, uint64_t time_ns)
-{
-	if (!window->record.realtime_ns)
-		return 0;
-	return window->record.realtime_ns + sub_saturating(time_ns, window->record.start_ns);
-}
-
 static void describe(struct top_slow *slow, const struct window *window,
 		     const struct escalation *escalation)
 {
@@ -565,7 +558,7 @@ void top_model__add_escalation(struct top_model *model, const struct window *win
 	slow = new_slow(model, step->record.end_ns);
 	if (!slow)
 		return;
-	slow->realtime_ns = realtime_of(window, step->record.end_ns);
+	slow->realtime_ns = window__unix_ns(window, step->record.end_ns);
 	slow->number = step->number;
 	slow->key = key_of(step);
 	slow->tid = step->record.tid;
@@ -602,7 +595,7 @@ void top_model__add_hang(struct top_model *model, const struct window *window,
 	slow = new_slow(model, hang->time_ns);
 	if (!slow)
 		return;
-	slow->realtime_ns = realtime_of(window, hang->time_ns);
+	slow->realtime_ns = window__unix_ns(window, hang->time_ns);
 	slow->key = (struct top_key){.tgid = hang->tgid, .kind = hang->kind};
 	slow->tid = hang->tid;
 	slow->complete = true;

@@ -356,6 +356,7 @@ static void route(void *ctx, const void *data, size_t size)
 	case FBT_EVENT_PROBES:
 	case FBT_EVENT_STACKS:
 	case FBT_EVENT_LOOKS:
+	case FBT_EVENT_CLOCK:
 		take_total(exports, event);
 		push_all(exports, data, size);
 		break;

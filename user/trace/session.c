@@ -22,6 +22,7 @@
 #include "search/hint.h"
 #include "targets/late_engines.h"
 #include "trace/loading.h"
+#include "trace/wall_clock.h"
 #include "targets/selection.h"
 #include "targets/step_guard.h"
 #include "targets/step_sites.h"
@@ -153,6 +154,8 @@ struct session {
 	uint64_t start_cpu_ns;
 	uint64_t fault_ps;  /* fbt_window.fault_ps */
 	uint64_t rescan_ns; /* when to search for new files next */
+	uint64_t clock_ns;  /* when to look at the time of day next */
+	struct wall_clock wall_clock;
 	struct intervals intervals;
 	uint64_t lost_threads; /* as of the last rescan */
 	struct hint_wait hint;
@@ -360,10 +363,10 @@ void session__free(struct session *session)
 
 static int send_window(struct session *session, const char *tag)
 {
+	uint64_t offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	struct fbt_window window = {
 		.start_ns = session->start_ns,
-		.realtime_ns =
-			clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC) - session->start_ns),
+		.realtime_ns = session->start_ns + offset_ns,
 		.detail = session->live.options->detail,
 		.arch = syscalls_arch(),
 		.interval_ns = session->intervals.next_ns ? session->live.options->interval_ns : 0,
@@ -371,7 +374,23 @@ static int send_window(struct session *session, const char *tag)
 		.call_ps = session->cost.call_ps,
 	};
 
+	session->wall_clock.offset_ns = offset_ns;
 	return record_send_window(session->live.output, &window, tag);
+}
+
+/* A window may be open for weeks, and its times of day must stay right. */
+static void look_at_clock(struct session *session, uint64_t now_ns)
+{
+	struct fbt_clock clock = {.header.flags = 0};
+
+	if (now_ns < session->clock_ns)
+		return;
+	session->clock_ns = now_ns + NS_PER_S;
+	clock.time_ns = clock_ns(CLOCK_MONOTONIC);
+	clock.realtime_ns = clock_ns(CLOCK_REALTIME);
+	if (wall_clock_take(&session->wall_clock, clock.time_ns, clock.realtime_ns,
+			    clock_ns(CLOCK_MONOTONIC)))
+		record_send(session->live.output, &clock, sizeof(clock), FBT_EVENT_CLOCK);
 }
 
 /* The request is sent after the steps that have already ended. */
@@ -591,6 +610,7 @@ void session__poll(struct session *session)
 	stream__drain(session->live.stream);
 	stream__send_lost(session->live.stream);
 	now_ns = clock_ns(CLOCK_MONOTONIC);
+	look_at_clock(session, now_ns);
 	steps_found__beat(session->live.found, now_ns);
 	late_engines__turn(session->live.late, now_ns);
 	step_sites__turn(session->live.sites, now_ns);

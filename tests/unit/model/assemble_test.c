@@ -447,12 +447,49 @@ static void the_window_holds_what_the_records_say(void **state)
 	assert_int_equal(window->cost.floor_ns, 80);
 }
 
+/* The clock was set in the window: times of day are by the last pair. */
+static void times_of_day_follow_the_clock(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct window *window = view(fixture);
+	struct fbt_window *record;
+	struct fbt_clock *clock;
+
+	record = add_window(&fixture->stream, FBT_DETAIL_STEPS);
+	record->start_ns = 5000;
+	record->realtime_ns = 1000000;
+	assert_int_equal(play(fixture), 0);
+	assert_int_equal(window__unix_ns(window, 5000), 1000000);
+	assert_int_equal(window__unix_ns(window, 5007), 1000007);
+	assert_int_equal(window__unix_ns(window, 4000), 999000);
+	assert_int_equal(window__unix_ns(window, UINT64_MAX), UINT64_MAX);
+
+	clock = stream_add(&fixture->stream, FBT_EVENT_CLOCK, sizeof(*clock), NULL, 0);
+	clock->time_ns = 8000;
+	clock->realtime_ns = 500;
+	assert_int_equal(play(fixture), 0);
+	assert_int_equal(window__unix_ns(window, 8001), 501);
+	assert_int_equal(window__unix_ns(window, 7500), 0);
+}
+
+static void a_window_without_a_clock_has_no_time_of_day(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_window *record = add_window(&fixture->stream, FBT_DETAIL_STEPS);
+
+	record->realtime_ns = 0;
+	assert_int_equal(play(fixture), 0);
+	assert_int_equal(window__unix_ns(view(fixture), 5000), 0);
+}
+
 #define ASSEMBLE_TEST(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(assembler_free_takes_null),
+		ASSEMBLE_TEST(times_of_day_follow_the_clock),
+		ASSEMBLE_TEST(a_window_without_a_clock_has_no_time_of_day),
 		ASSEMBLE_TEST(an_error_of_the_receiver_is_passed_up),
 		ASSEMBLE_TEST(records_before_the_window_are_skipped),
 		ASSEMBLE_TEST(a_second_window_is_skipped),
