@@ -44,6 +44,13 @@ int processes_ids(pid_vec *ids)
 	return err;
 }
 
+static int compare_tgids(const void *left, const void *right)
+{
+	const struct process_entry *a = left, *b = right;
+
+	return (a->tgid > b->tgid) - (a->tgid < b->tgid);
+}
+
 int processes_list(process_vec *processes)
 {
 	pid_vec ids = {0};
@@ -63,6 +70,7 @@ int processes_list(process_vec *processes)
 		err = vec_push(processes, process);
 	}
 	vec_free(&ids);
+	vec_sort(processes, compare_tgids);
 	return err;
 }
 
@@ -78,12 +86,12 @@ uint32_t processes_last(void)
 	return last;
 }
 
-static uint32_t parent_of(const process_vec *processes, uint32_t tgid)
+uint32_t processes_parent(const process_vec *processes, uint32_t tgid)
 {
-	vec_for_each (process, processes) {
-		if (process->tgid == tgid)
-			return process->parent_tgid;
-	}
+	size_t index = vec_lower_bound(processes, item->tgid, tgid);
+
+	if (index < processes->count && processes->items[index].tgid == tgid)
+		return processes->items[index].parent_tgid;
 	return 0;
 }
 
@@ -96,7 +104,7 @@ bool processes_descends(const process_vec *processes, uint32_t tgid, const uint3
 			if (roots[i] == tgid)
 				return true;
 		}
-		tgid = parent_of(processes, tgid);
+		tgid = processes_parent(processes, tgid);
 	}
 	return false;
 }

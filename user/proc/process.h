@@ -18,7 +18,7 @@ struct process_entry {
 
 typedef VEC(struct process_entry) process_vec;
 
-/* All processes except kernel threads and the tool. 0 or -errno, logged. */
+/* All processes except kernel threads and the tool, by tgid. 0 or -errno, logged. */
 int processes_list(process_vec *processes);
 
 /* The ids of all processes, in the order of /proc, which is theirs. 0 or -errno, logged. */
@@ -29,6 +29,9 @@ int processes_ids(pid_vec *ids);
  * cannot be read.
  */
 uint32_t processes_last(void);
+
+/* The parent of a process, in a list by tgid; 0: it has none there. */
+uint32_t processes_parent(const process_vec *processes, uint32_t tgid);
 
 /* Whether tgid is one of roots or a descendant of one, by the parents in processes. */
 bool processes_descends(const process_vec *processes, uint32_t tgid, const uint32_t *roots,

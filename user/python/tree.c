@@ -60,21 +60,12 @@ static bool runs_the_same(uint32_t parent, uint32_t child)
 	       !thread_status_read(&own, processes_ref(child)) && owner.uid == own.uid;
 }
 
-static uint32_t parent_of(const process_vec *processes, uint32_t tgid)
-{
-	vec_for_each (process, processes) {
-		if (process->tgid == tgid)
-			return process->parent_tgid;
-	}
-	return 0;
-}
-
 uint32_t python_tree_top(const process_vec *processes, uint32_t tgid,
 			 bool (*is_same)(uint32_t parent, uint32_t child))
 {
 	/* The list is not a snapshot and may contain a loop, so the height is limited. */
 	for (size_t height = 0; height < processes->count; height++) {
-		uint32_t parent = parent_of(processes, tgid);
+		uint32_t parent = processes_parent(processes, tgid);
 
 		if (!parent || !is_same(parent, tgid))
 			break;

@@ -196,3 +196,30 @@ bool candidate_read(struct candidate *candidate, bool with_cgroups)
 	candidate->cgroups[size] = '\0';
 	return true;
 }
+
+const struct selected_process *selected_find(const selected_vec *found, uint32_t tgid)
+{
+	size_t index = vec_lower_bound(found, item->tgid, tgid);
+
+	return index < found->count && found->items[index].tgid == tgid ? &found->items[index]
+									: NULL;
+}
+
+void selected_mark(selected_vec *found, const process_vec *processes)
+{
+	vec_for_each (selected, found) {
+		uint32_t tgid = processes_parent(processes, selected->tgid);
+
+		/* The list is not a snapshot and may contain a loop, so the height is limited. */
+		for (size_t height = 0; tgid && height < processes->count; height++) {
+			struct selected_process *above =
+				(struct selected_process *)selected_find(found, tgid);
+
+			if (above && above != selected) {
+				above->is_above = true;
+				selected->is_below = true;
+			}
+			tgid = processes_parent(processes, tgid);
+		}
+	}
+}

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "base/vec.h"
 #include "options.h"
+#include "proc/process.h"
 
 /* Room for the lines of /proc/PID/cgroup: one with cgroups v2, a dozen with v1. */
 #define CANDIDATE_CGROUPS 4096
@@ -25,6 +26,23 @@ enum selected {
 };
 
 enum selected selector_match(const struct options *options, const struct candidate *candidate);
+
+/* A process that the options select. */
+struct selected_process {
+	uint32_t tgid;
+	char comm[16];
+	enum selected how;
+	bool is_below; /* it descends from another one of these, and is traced with it */
+	bool is_above; /* another one descends from it */
+};
+
+typedef VEC(struct selected_process) selected_vec;
+
+/* Sets the last two of each. Both lists are by tgid. */
+void selected_mark(selected_vec *found, const process_vec *processes);
+
+/* NULL: it is not selected. */
+const struct selected_process *selected_find(const selected_vec *found, uint32_t tgid);
 
 /* Whether candidates need their cgroups. */
 bool selector_needs_cgroups(const struct options *options);

@@ -26,6 +26,8 @@
 #include "watch/writer.h"
 
 #define TURN_NS (200 * NS_PER_MS)
+/* A loaded machine may keep this process waiting for less than that. */
+#define FROZEN_NS (2 * NS_PER_S)
 /* All processes are looked at when one has begun, and for some time after: it may call execve. */
 #define LOOK_NS	     (2 * NS_PER_S)
 #define LOOK_IDLE_NS (10 * NS_PER_S)
@@ -63,6 +65,7 @@ struct watch {
 	uint64_t look_ns;
 	uint64_t status_ns;
 	uint64_t alive_ns; /* when the watchdog was told last */
+	uint64_t turn_ns;  /* when it was looked last at what has come */
 	uint64_t stop_ns;  /* when that was asked for; 0: not yet */
 	bool too_many;	   /* that was said */
 	bool reloaded;	   /* since all processes were looked at */
@@ -118,14 +121,14 @@ static unsigned int choose_slot(const struct watch *watch)
 	return slot;
 }
 
-static void add_target(struct watch *watch, const struct candidate *candidate, bool follows)
+static void add_target(struct watch *watch, const struct selected_process *selected, bool follows)
 {
 	struct target *target;
 	uint64_t start;
 
-	if (!target_find_start(candidate->tgid, &start))
+	if (!target_find_start(selected->tgid, &start))
 		return;
-	target = find_target(watch, candidate->tgid, start);
+	target = find_target(watch, selected->tgid, start);
 	/* If children come and go, the tracer is not started again each time. */
 	if (target && (follows || watch->reloaded))
 		target__follow(target, follows);
@@ -134,23 +137,21 @@ static void add_target(struct watch *watch, const struct candidate *candidate, b
 	if (watch->targets.count >= TARGETS_MAX) {
 		if (!watch->too_many)
 			log_warn("%u (%s) is not watched: at most %d processes are; select fewer",
-				 candidate->tgid, candidate->comm, TARGETS_MAX);
+				 selected->tgid, selected->comm, TARGETS_MAX);
 		watch->too_many = true;
 		return;
 	}
-	target = target__new(&watch->home, candidate->tgid, start, candidate->comm);
+	target = target__new(&watch->home, selected->tgid, start, selected->comm);
 	if (target)
 		target->slot = choose_slot(watch);
 	if (!target || vec_push(&watch->targets, target)) {
 		target__free(target);
-		log_err("%u: no memory to watch it", candidate->tgid);
+		log_err("%u: no memory to watch it", selected->tgid);
 		return;
 	}
 	target->follows = follows;
 	take_over(watch, target);
 }
-
-typedef VEC(struct candidate) candidate_vec;
 
 /* watch and what it has started. */
 static bool is_own(const process_vec *processes, uint32_t tgid)
@@ -160,52 +161,25 @@ static bool is_own(const process_vec *processes, uint32_t tgid)
 	return processes_descends(processes, tgid, &self, 1);
 }
 
-static bool has_tgid(const candidate_vec *found, uint32_t tgid)
-{
-	vec_for_each (candidate, found) {
-		if (candidate->tgid == tgid)
-			return true;
-	}
-	return false;
-}
-
-/* What descends from a process that is watched is traced with it. */
-static bool is_below_other(const candidate_vec *found, const process_vec *processes, uint32_t tgid)
-{
-	vec_for_each (other, found) {
-		if (other->tgid != tgid && processes_descends(processes, tgid, &other->tgid, 1))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Whether the descendants of a process are traced with it: if any of its group may be the engine,
  * or if some are selected themselves. Otherwise not, because probes are then in all processes that
  * run the same file.
  */
-static bool must_follow(const struct watch *watch, const candidate_vec *found,
-			const process_vec *processes, const struct candidate *candidate)
+static bool must_follow(const struct watch *watch, const struct selected_process *selected)
 {
-	if (watch->options.follow || selector_match(&watch->options, candidate) == SELECTED_GROUP)
-		return true;
-	vec_for_each (other, found) {
-		if (other->tgid != candidate->tgid &&
-		    processes_descends(processes, other->tgid, &candidate->tgid, 1))
-			return true;
-	}
-	return false;
+	return watch->options.follow || selected->how == SELECTED_GROUP || selected->is_above;
 }
 
 /* Whether the process is still one that the options select, and no other tracer has it. */
-static bool is_selected(const candidate_vec *found, const process_vec *processes,
-			const struct target *target)
+static bool is_selected(const selected_vec *found, const struct target *target)
 {
-	return has_tgid(found, target->tgid) && !is_below_other(found, processes, target->tgid);
+	const struct selected_process *selected = selected_find(found, target->tgid);
+
+	return selected && !selected->is_below;
 }
 
-static void drop_unselected(struct watch *watch, const candidate_vec *found,
-			    const process_vec *processes)
+static void drop_unselected(struct watch *watch, const selected_vec *found)
 {
 	size_t kept = 0;
 
@@ -215,7 +189,7 @@ static void drop_unselected(struct watch *watch, const candidate_vec *found,
 		bool lives = target_find_start(target->tgid, &start) && start == target->start;
 
 		/* If a dump is due, it is asked for now, and the target goes the next time. */
-		if (!lives || is_selected(found, processes, target) || target__hurry(target)) {
+		if (!lives || is_selected(found, target) || target__hurry(target)) {
 			watch->targets.items[kept++] = target;
 			continue;
 		}
@@ -225,39 +199,46 @@ static void drop_unselected(struct watch *watch, const candidate_vec *found,
 	watch->targets.count = kept;
 }
 
-static int find_selected(struct watch *watch, const process_vec *processes, candidate_vec *found)
+static int find_selected(struct watch *watch, const process_vec *processes, selected_vec *found)
 {
 	bool with_cgroups = selector_needs_cgroups(&watch->options);
 	struct candidate *candidate = calloc(1, sizeof(*candidate));
 	int err = candidate ? 0 : -ENOMEM;
 
 	vec_for_each (process, processes) {
+		struct selected_process selected = {.tgid = process->tgid};
+
 		if (err)
 			break;
 		candidate->tgid = process->tgid;
 		candidate->parent_tgid = process->parent_tgid;
-		if (candidate_read(candidate, with_cgroups) &&
-		    selector_match(&watch->options, candidate) && !is_own(processes, process->tgid))
-			err = vec_push(found, *candidate);
+		if (!candidate_read(candidate, with_cgroups))
+			continue;
+		selected.how = selector_match(&watch->options, candidate);
+		if (!selected.how || is_own(processes, process->tgid))
+			continue;
+		memcpy(selected.comm, candidate->comm, sizeof(selected.comm));
+		err = vec_push(found, selected);
 	}
 	free(candidate);
+	if (!err)
+		selected_mark(found, processes);
 	return err;
 }
 
 static void look_for_targets(struct watch *watch)
 {
 	process_vec processes = {0};
-	candidate_vec found = {0};
+	selected_vec found = {0};
 	int err = processes_list(&processes);
 
 	if (!err)
 		err = find_selected(watch, &processes, &found);
 	if (!err) {
-		drop_unselected(watch, &found, &processes);
-		vec_for_each (candidate, &found) {
-			if (!is_below_other(&found, &processes, candidate->tgid))
-				add_target(watch, candidate,
-					   must_follow(watch, &found, &processes, candidate));
+		drop_unselected(watch, &found);
+		vec_for_each (selected, &found) {
+			if (!selected->is_below)
+				add_target(watch, selected, must_follow(watch, selected));
 		}
 	}
 	watch->reloaded &= err != 0;
@@ -471,6 +452,18 @@ static bool has_stopped(const struct watch *watch, uint64_t now_ns)
 	return !runs || now_ns - watch->stop_ns > STOP_NS + ABORT_NS;
 }
 
+/* A turn that came so late says that this process did not run. */
+static void pardon(struct watch *watch, uint64_t now_ns)
+{
+	uint64_t late_ns = sub_saturating(now_ns, watch->turn_ns + TURN_NS);
+
+	if (watch->turn_ns && late_ns > FROZEN_NS) {
+		vec_for_each (target, &watch->targets)
+			target__pardon(*target, late_ns);
+	}
+	watch->turn_ns = now_ns;
+}
+
 static void turn(struct watch *watch)
 {
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
@@ -501,6 +494,7 @@ static int run(struct watch *watch)
 		if (count < 0 && errno != EINTR)
 			return -errno;
 		now_ns = clock_ns(CLOCK_MONOTONIC);
+		pardon(watch, now_ns);
 		for (int i = 0; i < count; i++) {
 			if (events[i].data.ptr == &watch->signal_fd)
 				take_signals(watch, now_ns);

@@ -119,8 +119,8 @@ static void list_appends(void **state)
  */
 static process_vec make_family(void)
 {
-	static const struct process_entry entries[] = {{12, 11}, {10, 1},  {20, 21},
-						       {21, 20}, {11, 10}, {1, 0}};
+	static const struct process_entry entries[] = {{1, 0},	 {10, 1},  {11, 10},
+						       {12, 11}, {20, 21}, {21, 20}};
 	process_vec family = {0};
 
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)

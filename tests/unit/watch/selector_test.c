@@ -137,6 +137,51 @@ static void a_process_is_read(void **state)
 	assert_false(candidate_read(&candidate, true));
 }
 
+/* 1 is above 10 and 30, 10 above 11, 11 above 12; 40 and 41 are each other's parent. */
+static struct process_entry family[] = {{1, 0},	 {10, 1},  {11, 10}, {12, 11},
+					{30, 1}, {40, 41}, {41, 40}};
+static const process_vec processes = {.items = family, .count = sizeof(family) / sizeof(*family)};
+
+static selected_vec select_some(const uint32_t *tgids, size_t count)
+{
+	selected_vec found = {0};
+
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(vec_push(&found, (struct selected_process){.tgid = tgids[i]}), 0);
+	selected_mark(&found, &processes);
+	return found;
+}
+
+/* Not only of a child: of a grandchild, too, whose parent is not selected. */
+static void who_descends_from_another_is_below_it(void **state)
+{
+	selected_vec found = select_some((uint32_t[]){10, 12, 30}, 3);
+
+	assert_true(found.items[0].is_above && !found.items[0].is_below);
+	assert_true(!found.items[1].is_above && found.items[1].is_below);
+	assert_true(!found.items[2].is_above && !found.items[2].is_below);
+	assert_ptr_equal(selected_find(&found, 12), &found.items[1]);
+	assert_null(selected_find(&found, 11));
+	vec_free(&found);
+}
+
+static void who_is_in_the_middle_is_both(void **state)
+{
+	selected_vec found = select_some((uint32_t[]){1, 11, 12}, 3);
+
+	assert_true(found.items[1].is_above && found.items[1].is_below);
+	assert_true(found.items[2].is_below);
+	vec_free(&found);
+}
+
+static void a_circle_ends_and_nobody_is_below_itself(void **state)
+{
+	selected_vec found = select_some((uint32_t[]){40}, 1);
+
+	assert_true(!found.items[0].is_above && !found.items[0].is_below);
+	vec_free(&found);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +193,9 @@ int main(void)
 		cmocka_unit_test(odd_lines_match_nothing),
 		cmocka_unit_test(any_selector_selects),
 		cmocka_unit_test(a_process_is_read),
+		cmocka_unit_test(who_descends_from_another_is_below_it),
+		cmocka_unit_test(who_is_in_the_middle_is_both),
+		cmocka_unit_test(a_circle_ends_and_nobody_is_below_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
