@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/gzip.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "fbt_python.h"
@@ -615,6 +616,11 @@ static int complete_windows(struct options *options)
 	if (options->trace && strcmp(options->trace, "none") != 0)
 		return refuse_with_flag(options, "--flag excludes --trace FILE: use --dir, -o or "
 						 "--trace none");
+	/* Each process writes on its own: lines to a plain file, but no members of one that is
+	 * open. */
+	if (options->profile && gzip_is_name(options->profile) && !options->all)
+		return refuse_with_flag(options, "--flag excludes --profile FILE.gz: leave out .gz "
+						 "or use --dir");
 	if (options->folded && strcmp(options->folded, "none") != 0)
 		return refuse_with_flag(options, "--flag excludes --folded FILE: use -o, or "
 						 "--folded none");

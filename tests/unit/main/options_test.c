@@ -132,6 +132,8 @@ REFUSED(two_outputs_are_not_one_file, "two of them name the same file", "-p", "1
 	"/tmp/x", "--html", "/tmp/./x")
 REFUSED(a_flag_refuses_a_page, "--flag excludes --html", "-p", "1", "--flag", "/tmp/flag", "--html",
 	"a.html")
+REFUSED(a_flag_refuses_a_compressed_profile, "--flag excludes --profile FILE.gz", "-p", "1",
+	"--flag", "/tmp/flag", "--profile", "a.jsonl.gz")
 REFUSED(a_bad_gpu_mode_is_refused, "--gpu: invalid value 'on'", "-p", "1", "--gpu", "on")
 REFUSED(a_bad_rank_is_refused, "--rank: invalid value '-1'", "-p", "1", "--rank", "-1")
 REFUSED(a_huge_rank_is_refused, "--rank: invalid value '1000001'", "-p", "1", "--rank", "1000001")
@@ -693,6 +695,7 @@ int main(void)
 		TEST(perfetto_is_no_json),
 		TEST(two_outputs_are_not_one_file),
 		TEST(a_flag_refuses_a_page),
+		TEST(a_flag_refuses_a_compressed_profile),
 		TEST(the_name_of_the_trace_says_its_format),
 		TEST(kineto_refuses_a_name_that_torch_does_not_open),
 		TEST(replay_refuses_a_pid),
