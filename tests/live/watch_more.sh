@@ -81,6 +81,14 @@ await_log 1 'its tracer has not answered for 30 s'
 is 'one that is stopped is noticed' $? 0
 await_log 3 "^watching $first "
 is 'and replaced' $? 0
+# All of them, as in a container that is frozen.
+tracer=$(tracer_of "$first")
+kill -STOP "$TOOL" "$tracer"
+sleep 33
+kill -CONT "$TOOL" "$tracer"
+kill -USR1 "$TOOL"
+await_log 3 "dump .*_${first}_manual\\.\\*"
+is 'after a pause of all, it goes on' "$(tracer_of "$first")" "$tracer"
 
 # Samples.
 set_option calls 3s

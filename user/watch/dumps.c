@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "output/file.h"
 #include "output/safe_file.h"
 
 #define PREFIX	"ferrum_watch_"
@@ -233,36 +234,58 @@ static size_t after_dump(const file_vec *files, size_t index)
 	return index;
 }
 
+/* Whether more than what is to be kept is free for bytes, once so much of ours is deleted. */
+static bool has_disk(const struct disk_room *room, uint64_t deleted, uint64_t bytes)
+{
+	return add_saturating(room->free_bytes, deleted) >= add_saturating(room->keep_bytes, bytes);
+}
+
+/* Whether it can be met at all. 0, -ENOSPC or -EDQUOT. */
+static int check_alone(const struct dump_limits *limits, const struct disk_room *room,
+		       uint64_t others, uint64_t kept, uint64_t bytes)
+{
+	if (!bytes)
+		return 0;
+	if (add_saturating(bytes, kept) > limits->bytes)
+		return -ENOSPC;
+	return has_disk(room, others, bytes) ? 0 : -EDQUOT;
+}
+
 int dumps_make_room(const char *path, const struct dump_limits *limits, uint64_t bytes,
 		    const char *keep, struct dump_usage *usage)
 {
 	file_vec files = {0};
 	uint32_t more = bytes != 0;
 	size_t i = 0;
-	int dir, err = 0;
+	int dir, err;
 	DIR *list = list_files(path, &files, &dir);
-	uint64_t wanted = bytes;
+	uint64_t kept = 0, before;
+	struct disk_room room;
 
 	*usage = (struct dump_usage){0};
 	if (!list)
 		return -EIO;
 	count_all(&files, usage);
+	room = disk_room_of(dir, limits->keep_free);
+	before = usage->bytes;
 	vec_for_each (file, &files) {
 		if (!is_kept(file, keep))
 			continue;
 		more = 0; /* it has files already */
-		wanted = add_saturating(wanted, file->bytes);
+		kept += file->bytes;
 	}
 	/* No dump is deleted for one that has no room even alone. */
-	if (bytes && wanted > limits->bytes)
-		err = -ENOSPC;
+	err = check_alone(limits, &room, before - kept, kept, bytes);
 	while (!err && i < files.count &&
 	       (usage->dumps + more > limits->dumps ||
-		add_saturating(usage->bytes, bytes) > limits->bytes))
+		add_saturating(usage->bytes, bytes) > limits->bytes ||
+		(bytes && !has_disk(&room, before - usage->bytes, bytes))))
 		i = is_kept(&files.items[i], keep) ? after_dump(&files, i)
 						   : delete_dump(&files, i, dir, usage);
-	if (add_saturating(usage->bytes, bytes) > limits->bytes)
+	if (!err && add_saturating(usage->bytes, bytes) > limits->bytes)
 		err = -ENOSPC;
+	if (!err && bytes && !has_disk(&room, before - usage->bytes, bytes))
+		err = -EDQUOT;
 	closedir(list);
 	clear_files(&files);
 	return err;

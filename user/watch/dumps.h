@@ -24,6 +24,7 @@ size_t dump_stem_of(const char *name, bool *is_partial);
 struct dump_limits {
 	uint32_t dumps;
 	uint64_t bytes;
+	uint64_t keep_free; /* of the disk; see disk_room_of */
 };
 
 /* What is in the directory. */
@@ -35,9 +36,10 @@ struct dump_usage {
 
 /*
  * Deletes the oldest dumps in a directory until the limits are met with bytes and one dump more:
- * what is about to be written; with neither, the limits themselves. The dump keep (NULL: none) is
- * not deleted. Only regular files of ours are, and no link is followed. 0, -ENOSPC: that much will
- * not fit, and if it would not even alone, nothing is deleted; or -errno, logged.
+ * what is about to be written; with neither, those of dumps and bytes themselves. The dump keep
+ * (NULL: none) is not deleted. Only regular files of ours are, and no link is followed. 0, -ENOSPC:
+ * that much will not fit (-EDQUOT: without using what is to be kept free), and if it would not even
+ * alone, nothing is deleted; or -errno, logged.
  */
 int dumps_make_room(const char *dir, const struct dump_limits *limits, uint64_t bytes,
 		    const char *keep, struct dump_usage *usage);

@@ -422,11 +422,21 @@ static void look_after_calls(struct target *target, uint64_t now_ns)
 			 "traced",
 			 target->stem);
 	}
-	if (target->attached && watch->sample_ns && now_ns >= target->sample_ns &&
-	    !target->calls_wait_ns) {
+	/* Of two that are due at once, the second one's turn comes when the first one's is over. */
+	if (watch->sample_ns && now_ns >= target->sample_ns && !target->calls_wait_ns &&
+	    traces_calls(target, watch->sample_ns)) {
 		start_calls(target, watch->sample_ns, true);
 		target->sample_ns = now_ns + watch->sample_every_ns;
 	}
+}
+
+void target__pardon(struct target *target, uint64_t ns)
+{
+	target->heard_ns += ns;
+	target->told_ns += target->told_ns ? ns : 0;
+	target->calls_wait_ns += target->calls_wait_ns ? ns : 0;
+	target->calls_end_ns += ns;
+	target->trigger.asked_ns += ns;
 }
 
 void target__turn(struct target *target, uint64_t now_ns)

@@ -82,7 +82,8 @@ static void end_job(struct writer *writer)
 static struct dump_limits limits_of(const struct options *options)
 {
 	return (struct dump_limits){options->watch.max_dumps,
-				    options->watch.max_disk ? options->watch.max_disk : UINT64_MAX};
+				    options->watch.max_disk ? options->watch.max_disk : UINT64_MAX,
+				    options->windows.keep_free};
 }
 
 /* The files are compressed: together they take less than the capture in memory. */
@@ -97,6 +98,8 @@ static bool make_room(const struct writer *writer, const struct options *options
 		log_debug("%" PRIu32 " old dumps were deleted", usage.deleted);
 	if (err == -ENOSPC)
 		say_lost(job, "it has no room in --max-disk");
+	else if (err == -EDQUOT)
+		say_lost(job, "its disk would have less free than --keep-free");
 	else if (err)
 		say_lost(job, "its directory cannot be read");
 	return !err;

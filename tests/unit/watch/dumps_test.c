@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include "stderr_fixture.h"
 #include "watch/dumps.h"
@@ -154,6 +155,31 @@ static void the_space_is_limited(void **state)
 	assert_true(is_there(STEM(3) ".html"));
 }
 
+/* Half of what is free is to be kept free. */
+static void the_disk_is_not_filled(void **state)
+{
+	struct dump_limits limits = {100, UINT64_MAX, 0};
+	struct dump_usage usage;
+	struct statvfs disk;
+	uint64_t free_bytes;
+
+	assert_int_equal(statvfs(dir, &disk), 0);
+	free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+	limits.keep_free = free_bytes / 2;
+	make_file(STEM(1) ".html");
+	assert_int_equal(dumps_make_room(dir, &limits, free_bytes / 4, NULL, &usage), 0);
+	/* What could be deleted is not enough, so it stays. */
+	assert_int_equal(dumps_make_room(dir, &limits, free_bytes, NULL, &usage), -EDQUOT);
+	assert_int_equal(usage.deleted, 0);
+	assert_true(is_there(STEM(1) ".html"));
+	limits.keep_free = 0;
+	assert_int_equal(dumps_make_room(dir, &limits, free_bytes / 4, NULL, &usage), 0);
+	/* Files that are there already are left alone. */
+	limits.keep_free = 2 * free_bytes;
+	assert_int_equal(dumps_make_room(dir, &limits, 0, NULL, &usage), 0);
+	assert_true(is_there(STEM(1) ".html"));
+}
+
 static void nothing_else_is_deleted(void **state)
 {
 	const struct dump_limits limits = {1, UINT64_MAX};
@@ -289,6 +315,7 @@ int main(void)
 		TEST(a_stem_is_made_of_time_process_and_reason),
 		TEST(the_oldest_are_deleted_whole),
 		TEST(the_space_is_limited),
+		TEST(the_disk_is_not_filled),
 		TEST(nothing_else_is_deleted),
 		TEST(files_of_others_are_left_alone),
 		TEST(incomplete_files_are_swept),
