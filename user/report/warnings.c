@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arith.h"
 #include "base/format.h"
 #include "fbt_shared.h"
 #include "judge/hang.h"
@@ -162,41 +163,52 @@ static void warn_of_probes(const struct report *report, uint32_t kind)
 	report_line(report, STYLE_WARN, "  %s", remedy_for_steps(report, kind));
 }
 
-static void warn_of_cost(const struct report *report)
+/* What costs more than anything else, and the option that lowers it. */
+static void warn_of_dearest(const struct report *report, const struct cost *cost)
 {
-	const struct window *window = report->window;
 	int main_kind = tally_main_kind(report->tally);
-	struct cost cost;
+	uint64_t others_ns = max_u64(max_u64(cost->call_ns, cost->step_ns), cost->fault_ns);
 
-	for (uint32_t kind = 1; kind < FBT_KIND_COUNT; kind++) {
-		warn_of_untraced(report, kind);
-		warn_of_probes(report, kind);
-	}
-	cost_sum(report->tally, window, &cost);
-	if (cost.percent <= COST_OF_WINDOW_PERCENT)
-		return;
-	report_line(report, STYLE_WARN, "! tracing took up to %s of the target's time",
-		    FORMAT_PERCENT(cost.percent > 100 ? 100 : cost.percent));
-	if (cost.gpu_ns > cost.call_ns && cost.gpu_ns > cost.step_ns && cost.gpu_ns > cost.fault_ns)
+	if (cost->collection_ns > others_ns && cost->collection_ns > cost->gpu_ns)
+		report_line(report, STYLE_WARN,
+			    "  most of it for its garbage collections: with --rate-guard 1 they "
+			    "are not measured");
+	else if (cost->gpu_ns > others_ns)
 		report_line(report, STYLE_WARN,
 			    "  most of it for GPU records, while the GPU is idle: --gpu off leaves "
 			    "them out");
-	else if (cost.fault_ns > cost.call_ns && cost.fault_ns > cost.step_ns)
+	else if (cost->fault_ns > cost->call_ns && cost->fault_ns > cost->step_ns)
 		report_line(report, STYLE_WARN,
 			    "  most of it for timing its page faults: --rate-guard 1 lowers it");
-	else if (cost.call_ns <= cost.step_ns)
+	else if (cost->call_ns <= cost->step_ns)
 		report_line(report, STYLE_WARN, "  most of it for its steps: %s",
 			    remedy_for_steps(report, main_kind < 0 ? 0 : (uint32_t)main_kind));
 	else if (!report->tally->kinds[0])
 		report_line(report, STYLE_WARN,
 			    "  most of it for its system calls: --detail probes times steps alone");
-	else if (window->record.detail != FBT_DETAIL_STEPS)
+	else if (report->window->record.detail != FBT_DETAIL_STEPS)
 		report_line(report, STYLE_WARN,
 			    "  most of it for its system calls: --detail steps costs less");
 	else
 		report_line(report, STYLE_WARN,
 			    "  most of it for its system calls: --step SPEC with --detail probes "
 			    "times steps alone (--list-steps -p PID)");
+}
+
+static void warn_of_cost(const struct report *report)
+{
+	struct cost cost;
+
+	for (uint32_t kind = 1; kind < FBT_KIND_COUNT; kind++) {
+		warn_of_untraced(report, kind);
+		warn_of_probes(report, kind);
+	}
+	cost_sum(report->tally, report->window, &cost);
+	if (cost.percent <= COST_OF_WINDOW_PERCENT)
+		return;
+	report_line(report, STYLE_WARN, "! tracing took up to %s of the target's time",
+		    FORMAT_PERCENT(cost.percent > 100 ? 100 : cost.percent));
+	warn_of_dearest(report, &cost);
 }
 
 static void warn_of_processes(const struct report *report)
