@@ -96,7 +96,7 @@ struct step {
 	peer_vec peers;	      /* of a step that took long; as far as known */
 	look_vec looks;	      /* what was seen while such calls were open; each look by depth */
 	woken_vec wokens;     /* who woke it in calls, as far as that was looked at */
-	bool calls_truncated; /* some calls are missing */
+	bool calls_truncated; /* some calls, or what is known of them, are missing */
 	bool complete;	      /* nothing of the step was lost or cut off; gpu does not count */
 	bool manual;	      /* the user asked for its escalation */
 	struct step_class class;

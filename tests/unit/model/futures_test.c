@@ -69,8 +69,7 @@ static int take(struct fixture *fixture, struct step poll)
 {
 	int err = futures__take(fixture->futures, &poll, &fixture->late);
 
-	vec_free(&poll.calls);
-	vec_free(&poll.wakes);
+	step_clear(&poll);
 	return err;
 }
 
@@ -356,6 +355,73 @@ static void calls_of_all_polls_are_kept_up_to_a_limit(void **state)
 	futures__free(futures);
 }
 
+/* A poll with count of what steps have beside their calls, of each kind. */
+static struct step poll_with_beside(uint64_t start_ns, uint8_t before, uint8_t after, size_t count)
+{
+	struct step poll = poll_of(0x100, 8, start_ns, before, after);
+
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(vec_push(&poll.wakes, ((struct fbt_wake){.tgid = 7})), 0);
+		assert_int_equal(vec_push(&poll.stacks, ((struct fbt_stack){.tgid = 7})), 0);
+		assert_int_equal(vec_push(&poll.peers, ((struct step_peer){.record.tgid = 7})), 0);
+		assert_int_equal(vec_push(&poll.looks, ((struct fbt_look_thread){.tgid = 7})), 0);
+		assert_int_equal(vec_push(&poll.wokens, ((struct fbt_woken){.tgid = 7})), 0);
+	}
+	return poll;
+}
+
+static void what_polls_have_beside_calls_is_the_steps(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct step *step = &fixture->steps[0];
+
+	assert_int_equal(take(fixture, poll_with_beside(1000, FBT_FUTURE_NEW, 3, 2)), 0);
+	assert_int_equal(take(fixture, poll_with_beside(1050, 3, FBT_FUTURE_READY, 3)), 0);
+	assert_int_equal(step->wakes.count, 5);
+	assert_int_equal(step->stacks.count, 5);
+	assert_int_equal(step->peers.count, 5);
+	assert_int_equal(step->looks.count, 5);
+	assert_int_equal(step->wokens.count, 5);
+	assert_false(step->calls_truncated);
+}
+
+static void what_polls_have_beside_calls_is_kept_up_to_a_limit(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct step *step = &fixture->steps[0];
+
+	assert_int_equal(take(fixture, poll_with_beside(1000, FBT_FUTURE_NEW, 3, 1)), 0);
+	assert_int_equal(
+		take(fixture, poll_with_beside(1050, 3, FBT_FUTURE_READY, FUTURE_BESIDE_MAX)), 0);
+	assert_true(step->calls_truncated);
+	assert_int_equal(step->wakes.count, FUTURE_BESIDE_MAX);
+	assert_int_equal(step->stacks.count, FUTURE_BESIDE_MAX);
+	assert_int_equal(step->peers.count, FUTURE_BESIDE_MAX);
+	assert_int_equal(step->looks.count, FUTURE_BESIDE_MAX);
+	assert_int_equal(step->wokens.count, FUTURE_BESIDE_MAX);
+}
+
+/* The room is that of all futures together, and those that have ended leave theirs. */
+static void futures_share_the_room_beside_calls(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint64_t full = FUTURES_BESIDE_MAX / (5 * FUTURE_BESIDE_MAX / 2) + 1;
+	struct step poll;
+
+	for (uint64_t i = 0; i < full; i++) {
+		poll = poll_with_beside(1000, FBT_FUTURE_NEW, 3, FUTURE_BESIDE_MAX / 2);
+		poll.record.future = 0x200 + i;
+		assert_int_equal(take(fixture, poll), 0);
+	}
+	assert_int_equal(take(fixture, poll_with_beside(1000, FBT_FUTURE_NEW, 3, 0)), 0);
+	assert_int_equal(take(fixture, poll_with_beside(1050, 3, FBT_FUTURE_READY, 1)), 0);
+	assert_true(fixture->steps[0].calls_truncated);
+	assert_int_equal(futures__end_process(fixture->futures, 7, 2000), 0);
+	assert_int_equal(take(fixture, poll_with_beside(3000, FBT_FUTURE_NEW, 3, 0)), 0);
+	assert_int_equal(take(fixture, poll_with_beside(3050, 3, FBT_FUTURE_READY, 1)), 0);
+	assert_false(fixture->steps[(fixture->count - 1) % KEPT].calls_truncated);
+}
+
 static void the_future_that_was_polled_least_recently_makes_room(void **state)
 {
 	struct fixture *fixture = *state;
@@ -417,6 +483,12 @@ int main(void)
 						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(calls_of_all_polls_are_kept_up_to_a_limit,
 						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(what_polls_have_beside_calls_is_the_steps,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(what_polls_have_beside_calls_is_kept_up_to_a_limit,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(futures_share_the_room_beside_calls, open_fixture,
+						close_fixture),
 		cmocka_unit_test_setup_teardown(
 			the_future_that_was_polled_least_recently_makes_room, open_fixture,
 			close_fixture),
