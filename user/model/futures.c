@@ -289,8 +289,43 @@ static void add_calls(struct futures *futures, struct future *future, struct ste
 	add_beside(futures, step, poll, peers);
 	add_beside(futures, step, poll, looks);
 	add_beside(futures, step, poll, wokens);
-	if (poll->stop.header.type)
-		step->stop = poll->stop;
+}
+
+static bool has_own_stop(const struct step *step)
+{
+	return step->stop.header.type == FBT_EVENT_STOP && step->stop.tid == step->record.tid;
+}
+
+static void take_stop(struct step *step, const struct step *poll)
+{
+	step->stop = poll->stop;
+	step->stop_sender = poll->stop_sender;
+}
+
+/*
+ * Polls may run on any thread. A stop of the polling thread counts as one of the step's thread, and
+ * all of them add up; that of another thread is kept only while there is none, the longest of them.
+ */
+static void add_stop(struct step *step, const struct step *poll)
+{
+	uint64_t sum_ns = add_saturating(step->stop.stopped_ns, poll->stop.stopped_ns);
+	bool is_longer = !step->stop.header.type || poll->stop.stopped_ns > step->stop.stopped_ns;
+
+	if (poll->stop.header.type != FBT_EVENT_STOP)
+		return;
+	if (has_own_stop(poll)) {
+		bool had_own = has_own_stop(step);
+
+		if (!had_own || is_longer)
+			take_stop(step, poll);
+		step->stop.tid = step->record.tid;
+		if (had_own)
+			step->stop.stopped_ns = sum_ns;
+		return;
+	}
+	/* By its tid that of the thread of the first poll would look like one of the step's own. */
+	if (is_longer && !has_own_stop(step) && poll->stop.tid != step->record.tid)
+		take_stop(step, poll);
 }
 
 /*
@@ -308,6 +343,7 @@ static void join(struct futures *futures, struct future *future, struct step *po
 		future->step.calls_truncated = true;
 	add_figures(&future->step.record, &poll->record);
 	add_calls(futures, future, poll);
+	add_stop(&future->step, poll);
 	future->turn = poll->record.turn;
 	future->state = poll->record.state_after;
 	TAILQ_REMOVE(&futures->all, future, in_all);

@@ -102,7 +102,8 @@ struct step {
 	struct step_class class;
 	/*
 	 * The stop of the thread or, if the thread was not stopped, of a thread that it waited for.
-	 * header.type is 0 if no stop was seen.
+	 * header.type is 0 if no stop was seen. Polls of a future may run on several threads: the
+	 * stop of one that was polling it has the tid of the step.
 	 */
 	struct fbt_stop stop;
 	/* Whose signal that was; header.type is 0 if it is not known, or was none. */

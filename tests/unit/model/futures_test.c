@@ -355,6 +355,90 @@ static void calls_of_all_polls_are_kept_up_to_a_limit(void **state)
 	futures__free(futures);
 }
 
+/* A poll of 0x100 in which thread tid was stopped, if it is not 0, by a signal of sender. */
+static struct step stopped_poll(uint32_t poller, uint64_t start_ns, uint32_t tid,
+				uint64_t stopped_ns, uint32_t sender)
+{
+	struct step poll = poll_of(0x100, poller, start_ns, start_ns == 1000 ? FBT_FUTURE_NEW : 3,
+				   start_ns == 3000 ? FBT_FUTURE_READY : 3);
+
+	if (!tid)
+		return poll;
+	poll.stop = (struct fbt_stop){.header.type = FBT_EVENT_STOP,
+				      .tgid = 7,
+				      .tid = tid,
+				      .time_ns = start_ns + 5,
+				      .stopped_ns = stopped_ns};
+	poll.stop_sender =
+		(struct fbt_stop_sender){.header.type = FBT_EVENT_STOP_SENDER, .sender = sender};
+	return poll;
+}
+
+static const struct step *joined(struct fixture *fixture, struct step first, struct step second,
+				 struct step third)
+{
+	assert_int_equal(take(fixture, first), 0);
+	assert_int_equal(take(fixture, second), 0);
+	assert_int_equal(take(fixture, third), 0);
+	assert_int_equal(fixture->count, 1);
+	return &fixture->steps[0];
+}
+
+static void a_stop_of_a_later_poll_on_another_thread_is_the_steps(void **state)
+{
+	const struct step *step =
+		joined(*state, stopped_poll(8, 1000, 0, 0, 0), stopped_poll(9, 2000, 9, 400, 55),
+		       stopped_poll(8, 3000, 0, 0, 0));
+
+	assert_int_equal(step->stop.tid, step->record.tid);
+	assert_int_equal(step->stop.stopped_ns, 400);
+	assert_int_equal(step->stop_sender.sender, 55);
+}
+
+static void stops_of_polls_add_up_and_the_longest_names_the_sender(void **state)
+{
+	const struct step *step =
+		joined(*state, stopped_poll(8, 1000, 8, 100, 54), stopped_poll(9, 2000, 9, 400, 55),
+		       stopped_poll(10, 3000, 10, 30, 56));
+
+	assert_int_equal(step->stop.tid, 8);
+	assert_int_equal(step->stop.stopped_ns, 530);
+	assert_int_equal(step->stop_sender.sender, 55);
+	assert_int_equal(step->stop.time_ns, 2005);
+}
+
+static void a_stop_beside_does_not_replace_one_of_the_steps_own(void **state)
+{
+	const struct step *step =
+		joined(*state, stopped_poll(8, 1000, 8, 100, 54), stopped_poll(8, 2000, 11, 400, 0),
+		       stopped_poll(8, 3000, 0, 0, 0));
+
+	assert_int_equal(step->stop.tid, 8);
+	assert_int_equal(step->stop.stopped_ns, 100);
+	assert_int_equal(step->stop_sender.sender, 54);
+}
+
+/* The thread of the first poll is another thread while a later poll runs elsewhere. */
+static void a_stop_of_the_first_thread_beside_a_later_poll_is_not_the_steps(void **state)
+{
+	const struct step *step =
+		joined(*state, stopped_poll(8, 1000, 0, 0, 0), stopped_poll(9, 2000, 8, 400, 55),
+		       stopped_poll(8, 3000, 0, 0, 0));
+
+	assert_int_equal(step->stop.header.type, 0);
+}
+
+static void an_own_stop_replaces_a_longer_one_beside(void **state)
+{
+	const struct step *step =
+		joined(*state, stopped_poll(8, 1000, 11, 900, 0), stopped_poll(8, 2000, 12, 400, 0),
+		       stopped_poll(9, 3000, 9, 70, 57));
+
+	assert_int_equal(step->stop.tid, 8);
+	assert_int_equal(step->stop.stopped_ns, 70);
+	assert_int_equal(step->stop_sender.sender, 57);
+}
+
 /* A poll with count of what steps have beside their calls, of each kind. */
 static struct step poll_with_beside(uint64_t start_ns, uint8_t before, uint8_t after, size_t count)
 {
@@ -482,6 +566,19 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_one_poll_does_not_know_the_step_does_not,
 						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(calls_of_all_polls_are_kept_up_to_a_limit,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(
+			a_stop_of_a_later_poll_on_another_thread_is_the_steps, open_fixture,
+			close_fixture),
+		cmocka_unit_test_setup_teardown(
+			stops_of_polls_add_up_and_the_longest_names_the_sender, open_fixture,
+			close_fixture),
+		cmocka_unit_test_setup_teardown(a_stop_beside_does_not_replace_one_of_the_steps_own,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(
+			a_stop_of_the_first_thread_beside_a_later_poll_is_not_the_steps,
+			open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(an_own_stop_replaces_a_longer_one_beside,
 						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(what_polls_have_beside_calls_is_the_steps,
 						open_fixture, close_fixture),
