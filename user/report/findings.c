@@ -131,14 +131,14 @@ static uint32_t causes_of(enum step_part part)
 #undef BIT
 }
 
-/* What escalated steps spent in a part above the usual. That time is a finding of its own. */
-static uint64_t escalated_ns(const struct tally *tally, enum step_part part)
+/* What its escalated steps spent in a part above the usual. That time is a finding of its own. */
+static uint64_t escalated_ns(const struct tally_kind *kind, enum step_part part)
 {
 	uint64_t ns = 0;
 
 	for (int i = 0; i < CAUSE_COUNT; i++) {
 		if (causes_of(part) & 1u << i)
-			ns = add_saturating(ns, tally->escalations.causes[i].extra_ns);
+			ns = add_saturating(ns, kind->escalated_ns[i]);
 	}
 	return ns;
 }
@@ -182,7 +182,7 @@ static void find_parts(const struct report *report, int function, finding_vec *f
 			.part = part,
 			.process = part == STEP_CPU_WAIT ? only_process(report->window) : NULL,
 		};
-		uint64_t usual_ns = sub_saturating(finding.ns, escalated_ns(report->tally, part));
+		uint64_t usual_ns = sub_saturating(finding.ns, escalated_ns(kind, part));
 
 		if (percent_of((double)usual_ns, (double)kind->total_ns) < least)
 			continue;

@@ -624,6 +624,16 @@ int tally_add(struct tally *tally, const struct window *window, const struct ste
 	return err ? err : result;
 }
 
+/* What is inferred is in the step's own code, not in the part that the cause belongs to. */
+static void add_escalated(struct tally_kind *kind, const struct cause *cause)
+{
+	uint64_t measured_ns = sub_saturating(cause_extra_ns(cause), cause->inferred_ns);
+
+	if ((uint32_t)cause->kind < CAUSE_COUNT)
+		kind->escalated_ns[cause->kind] =
+			add_saturating(kind->escalated_ns[cause->kind], measured_ns);
+}
+
 int tally_escalate(struct tally *tally, const struct window *window, const struct step *step,
 		   const struct escalation *escalation)
 {
@@ -639,6 +649,8 @@ int tally_escalate(struct tally *tally, const struct window *window, const struc
 		slow->cause = escalation->cause.kind;
 		slow->usual_ns = escalation->judged ? escalation->usual_ns : 0;
 	}
+	if (kind)
+		add_escalated(kind, &escalation->cause);
 	return escalation_tally_add(&tally->escalations, window, step, escalation);
 }
 

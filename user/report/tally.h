@@ -256,6 +256,8 @@ struct tally_kind {
 	uint64_t polls; /* 0: its steps are no futures */
 	struct tally_stalls stalls;
 	struct tally_arg args[FBT_ARG_COUNT];
+	/* Of its escalated steps: measured time of the causes above the usual, or over budget. */
+	uint64_t escalated_ns[CAUSE_COUNT];
 	struct tally_step slowest[TALLY_SLOWEST]; /* slowest first; number 0: none */
 };
 
