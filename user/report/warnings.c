@@ -79,6 +79,11 @@ static void warn_of_lost(const struct report *report)
 		report_line(report, STYLE_WARN, "! %s damaged or unknown records were skipped",
 			    count);
 	}
+	if (window->unkept_records)
+		report_line(report, STYLE_WARN,
+			    "! %s record%s found no room: some names of threads, code or GPU work "
+			    "are missing, but no step or call",
+			    FORMAT_COUNT(window->unkept_records), plural(window->unkept_records));
 }
 
 static void warn_of_sampling(const struct report *report)

@@ -72,6 +72,16 @@ static void lost_records_are_warned_of_by_cause(void **state)
 	assert_has(fixture->text, "lost 1,234 (calls 1,234)\n");
 }
 
+static void records_without_room_are_not_told_as_damaged(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->window->unkept_records = 3;
+	finish(fixture);
+	assert_has(fixture->text, "! 3 records found no room: ");
+	assert_has_not(fixture->text, "damaged");
+}
+
 static void processes_that_were_not_kept_have_a_warning_of_their_own(void **state)
 {
 	struct fixture *fixture = *state;
@@ -410,6 +420,7 @@ int main(void)
 		TEST(a_window_without_steps_says_so_and_what_to_do),
 		TEST(a_stream_that_was_cut_off_is_said_to_be),
 		TEST(lost_records_are_warned_of_by_cause),
+		TEST(records_without_room_are_not_told_as_damaged),
 		TEST(processes_that_were_not_kept_have_a_warning_of_their_own),
 		TEST(one_process_that_was_not_kept_is_warned_of_too),
 		TEST(that_nothing_was_lost_is_said_too),
