@@ -399,6 +399,15 @@ static double own_percent(const struct cause_tally *cause, const struct report_f
 	return percent_of((double)explained->own_ns, (double)explained->waited_ns);
 }
 
+/* What the time of a cause is measured against. */
+static const char *extra_words(enum cause_kind kind, const struct cause_tally *cause)
+{
+	/* All of it: they are found by their share of the step, whatever is usual. */
+	if (kind == CAUSE_GPU_TRANSFER)
+		return "of copies";
+	return cause->is_usual * 2 > cause->steps ? "over the budget" : "more than usual";
+}
+
 static void write_cause(const struct report *report, const struct report_finding *finding)
 {
 	const struct cause_tally *cause = &report->tally->escalations.causes[finding->cause];
@@ -412,9 +421,9 @@ static void write_cause(const struct report *report, const struct report_finding
 	report_line(report, STYLE_WARN, "! %s%s: %s%s %s in %s escalated %s (%s#%" PRIu64 ")%s",
 		    words, finding->cause == CAUSE_UNKNOWN ? " cause" : "",
 		    cause->estimated ? "about " : "", FORMAT_TIME(finding->ns),
-		    cause->is_usual * 2 > cause->steps ? "over the budget" : "more than usual",
-		    FORMAT_COUNT(cause->steps), cause->steps == 1 ? "step" : "steps",
-		    cause->steps == 1 ? "" : "most in ", cause->worst_step, about_own);
+		    extra_words(finding->cause, cause), FORMAT_COUNT(cause->steps),
+		    cause->steps == 1 ? "step" : "steps", cause->steps == 1 ? "" : "most in ",
+		    cause->worst_step, about_own);
 }
 
 static void write_rank(const struct report *report, const struct report_finding *finding)

@@ -34,8 +34,9 @@ struct cause_tally {
 	uint64_t steps;
 	uint64_t usual_known; /* of these: how much time the cause usually takes is known */
 	uint64_t is_usual;    /* of those: they are over their budget as a rule */
-	uint64_t extra_ns;    /* of those: time of the cause above the usual, or over the budget */
-	bool estimated;	      /* extra_ns is, at least in part */
+	/* Of those: time of the cause above the usual, or over the budget; of GPU_TRANSFER all. */
+	uint64_t extra_ns;
+	bool estimated; /* extra_ns is, at least in part */
 	/* The step with the most extra time: */
 	uint64_t worst_step; /* its number */
 	uint64_t worst_extra_ns;

@@ -473,12 +473,13 @@ static void write_cause(const struct report *report, int rank, enum cause_kind k
 {
 	const struct cause_tally *cause = &report->tally->escalations.causes[kind];
 	char words[CAUSE_WORDS_SIZE];
-	char about[FORMAT_MAX + 1], worst[FORMAT_MAX + 1], evidence[4 * EVIDENCE_SIZE];
+	char about[FORMAT_MAX + 5], worst[FORMAT_MAX + 1], evidence[4 * EVIDENCE_SIZE];
 	char others[4 * LOOK_OTHERS_SIZE];
 
 	cause_words(kind, words);
-	snprintf(about, sizeof(about), "%s%s", cause->estimated ? "~" : "",
-		 FORMAT_TIME(cause->extra_ns));
+	/* Of copies it is not known what is usual, so this is all of their time. */
+	snprintf(about, sizeof(about), "%s%s%s", cause->estimated ? "~" : "",
+		 FORMAT_TIME(cause->extra_ns), kind == CAUSE_GPU_TRANSFER ? " all" : "");
 	snprintf(worst, sizeof(worst), "#%" PRIu64, cause->worst_step);
 	fprintf(report->out, "  %d  %-20s %9s %11s %11s %9s\n", rank, words,
 		FORMAT_COUNT(cause->steps), about, worst, FORMAT_TIME(cause->worst_total_ns));

@@ -95,6 +95,18 @@ static void what_was_inferred_hides_no_wait_that_was_measured(void **state)
 	assert_says(fixture->text, DECODE_WAITS);
 }
 
+/* What copies usually take is not known: their time is not an excess. */
+static void the_time_of_copies_is_told_as_all_of_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step slow = waiting_step(fixture, 1, 1000 * MS, 0);
+
+	escalate(fixture, &slow, CAUSE_GPU_TRANSFER, 800 * MS, 0);
+	finish(fixture);
+	assert_says(fixture->text, "! gpu transfer: 800 ms of copies in 1 escalated step (#1)");
+	assert_has_not(fixture->text, "more than usual");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -103,6 +115,7 @@ int main(void)
 		TEST(what_is_the_same_in_all_steps_is_a_finding),
 		TEST(escalations_of_one_function_do_not_hide_what_another_one_waits_for),
 		TEST(what_was_inferred_hides_no_wait_that_was_measured),
+		TEST(the_time_of_copies_is_told_as_all_of_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
