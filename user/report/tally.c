@@ -523,6 +523,7 @@ static void keep_slowest(struct tally_kind *kind, const struct window *window,
 		.compute_ns = step_compute_ns(step),
 		.usual_ns = step->class.usual_ns,
 		.end = record->end,
+		.kind = record->kind,
 		.tgid = record->tgid,
 		.tid = record->tid,
 		.complete = step->complete,
@@ -703,14 +704,31 @@ uint64_t tally_calls(const struct tally_kind *kind)
 	return sum;
 }
 
-uint64_t tally_open_steps(const struct tally *tally)
+uint64_t tally_cut_steps(const struct tally *tally, const struct window *window, uint32_t kind)
+{
+	const struct tally_kind *seen = tally->kinds[kind];
+
+	/* Of one whose record was lost nothing is known. */
+	return seen ? min_u64(window->sampling[kind].cut_steps, seen->ends[FBT_END_TRUNCATED]) : 0;
+}
+
+uint64_t tally_all_cut_steps(const struct tally *tally, const struct window *window)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < FBT_KIND_COUNT; i++)
+		count += tally_cut_steps(tally, window, i);
+	return count;
+}
+
+uint64_t tally_open_steps(const struct tally *tally, const struct window *window)
 {
 	uint64_t count = 0;
 
 	for (int i = 0; i < FBT_KIND_COUNT; i++)
 		if (tally->kinds[i])
 			count += tally->kinds[i]->ends[FBT_END_TRUNCATED];
-	return count;
+	return count - tally_all_cut_steps(tally, window);
 }
 
 uint64_t tally_window_ns(const struct window *window)

@@ -189,6 +189,7 @@ struct tally_step {
 	struct fbt_sum sum;	    /* of the dominant category */
 	enum fbt_category dominant; /* means nothing if sum.ns is 0 */
 	enum fbt_step_end end;
+	uint32_t kind;
 	uint32_t tgid;
 	uint32_t tid;
 	bool complete;
@@ -291,8 +292,13 @@ int tally_main_kind(const struct tally *tally);
 uint64_t tally_syscall_ns(const struct tally_kind *kind);
 uint64_t tally_calls(const struct tally_kind *kind);
 
-/* Steps still open when the window ended: incomplete, but nothing went wrong. */
-uint64_t tally_open_steps(const struct tally *tally);
+/*
+ * Incomplete steps of which nothing is wrong: those that were cut off when the probes of their
+ * function were switched off, of one kind and of all, and those still open when the window ended.
+ */
+uint64_t tally_cut_steps(const struct tally *tally, const struct window *window, uint32_t kind);
+uint64_t tally_all_cut_steps(const struct tally *tally, const struct window *window);
+uint64_t tally_open_steps(const struct tally *tally, const struct window *window);
 
 /* Adds the collections of one sum to another. */
 void tally_add_garbage(struct tally_stalls *to, const struct tally_stalls *from);

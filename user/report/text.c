@@ -265,11 +265,27 @@ static void write_window(const struct report *report)
 	report_field(report, "Host", "%s, Linux %s", host, kernel);
 }
 
+static void write_incomplete(const struct report *report)
+{
+	const struct window *window = report->window;
+	uint64_t open = tally_open_steps(report->tally, window);
+	uint64_t cut = tally_all_cut_steps(report->tally, window);
+	char text[160] = "";
+	struct line line = {text, sizeof(text), 0};
+
+	if (open)
+		line_add(&line, " still open at the end: %s", FORMAT_COUNT(open));
+	if (cut)
+		line_add(&line, "%s cut off by switching probes off: %s", open ? "," : "",
+			 FORMAT_COUNT(cut));
+	report_field(report, "", "incomplete steps: %s%s%s", FORMAT_COUNT(window->incomplete_steps),
+		     line.length ? ", of which" : "", text);
+}
+
 /* Always shown: that nothing was lost is worth a line. */
 static void write_lost(const struct report *report)
 {
 	const struct window *window = report->window;
-	uint64_t open = tally_open_steps(report->tally);
 	char text[256] = "";
 	struct line line = {text, sizeof(text), 0};
 
@@ -280,12 +296,7 @@ static void write_lost(const struct report *report)
 	}
 	report_field(report, "Records", line.length ? "lost %s (%s)" : "lost %s",
 		     FORMAT_COUNT(window__lost_total(window)), text);
-	if (open)
-		report_field(report, "", "incomplete steps: %s, of which still open at the end: %s",
-			     FORMAT_COUNT(window->incomplete_steps), FORMAT_COUNT(open));
-	else
-		report_field(report, "", "incomplete steps: %s",
-			     FORMAT_COUNT(window->incomplete_steps));
+	write_incomplete(report);
 	if (window->stacks.skipped)
 		report_field(report, "",
 			     "slow calls with a stack: %s; %s more have none, as 50 a second are "

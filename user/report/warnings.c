@@ -15,13 +15,14 @@
 static void warn_of_steps(const struct report *report)
 {
 	const struct window *window = report->window;
-	uint64_t open = tally_open_steps(report->tally);
+	uint64_t fine = tally_open_steps(report->tally, window) +
+			tally_all_cut_steps(report->tally, window);
 
-	if (window->incomplete_steps <= open)
+	if (window->incomplete_steps <= fine)
 		return;
 	report_line(report, STYLE_WARN,
 		    "! %s of %s steps are incomplete: records were lost or the thread exited",
-		    FORMAT_COUNT(window->incomplete_steps - open), FORMAT_COUNT(window->steps));
+		    FORMAT_COUNT(window->incomplete_steps - fine), FORMAT_COUNT(window->steps));
 }
 
 /* What to do, so that the next run loses less. */
