@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 TOOL, EVENTS = sys.argv[1:]
-CASES = ('plain', 'steps', 'classes', 'times', 'faults', 'probes', 'async', 'kinds', 'processes', 'lost', 'unwound', 'hostile')
+CASES = ('plain', 'steps', 'classes', 'times', 'faults', 'probes', 'async', 'kinds', 'processes', 'lost', 'unwound', 'python', 'uni', 'hostile')
 PARTS = ('total', 'own', 'on_cpu', 'cpu_wait', 'mmap_net', 'futex_net', 'ioctl_net', 'read_net', 'write_net', 'other_net',
          'faults', 'disk_wait', 'off_cpu', 'asleep', 'await', 'gap')
 
@@ -30,6 +30,11 @@ def times_of(kind):
     return times
 
 
+def classes_of(kind):
+    """By an argument only: the work of a step is rounded to microseconds, so it may be in the next class."""
+    return sorted((row['by'], row['from'], row['steps']) for row in kind.get('classes', []) if row['by'] != 'work_ns')
+
+
 def by_name(args):
     return sorted(args, key=lambda arg: arg['name'])
 
@@ -47,6 +52,11 @@ def complaints(capture, profile):
             continue
         if (by_name(kind['args']), kind.get('syscall_calls')) != (by_name(other['args']), other.get('syscall_calls')):
             yield f"{kind['name']}: arguments {other['args']}, {other.get('syscall_calls')} calls"
+        if kind.get('ends') != other.get('ends'):
+            yield f"{kind['name']}: ended by {other.get('ends')}, not {kind.get('ends')}"
+        a, b = classes_of(kind), classes_of(other)
+        if a != b:
+            yield f"{kind['name']}: classes {b}, not {a}"
         for name in ('p50_ns', 'p95_ns', 'p99_ns', 'max_ns'):
             a, b = kind['duration'][name], other['duration'][name]
             if abs(a - b) > 1000 + 0.002 * a:

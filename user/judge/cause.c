@@ -574,6 +574,7 @@ static void name_spun_for(const struct step *step, const struct cause_times *tim
 			   : is_late ? times->late_spun_ns
 				     : times->spun_ns;
 
+	cause->inferred_ns = spun_ns;
 	if (spun_ns <= cause->waker.ns)
 		return;
 	cause->estimated = true;

@@ -33,6 +33,8 @@ struct cause {
 	bool calls_partial; /* some of the step's calls were lost: counts are of the others */
 	uint64_t time_ns;   /* of this part of the step */
 	uint64_t usual_ns;  /* the class's median of it */
+	/* Of time_ns, in the step's own code: it is taken to have spun for another thread. */
+	uint64_t inferred_ns;
 	/*
 	 * The step took about as long as is usual, which is over the budget: this part is the
 	 * largest one, not what has grown, and over_ns what the step took beyond the budget.

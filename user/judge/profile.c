@@ -87,17 +87,41 @@ static void halve(struct profile *profile)
 			profile->functions[i].samples[which] /= 2;
 }
 
+static uint32_t samples_of(const struct function *function)
+{
+	return function->samples[NORMAL] + function->samples[SLOW];
+}
+
+/*
+ * The function, added if it is new. If there are too many it takes the place of the one with the
+ * fewest samples; NULL: it has no more samples than that.
+ */
+static struct function *find_function(struct profile *profile, uint32_t code, uint32_t samples)
+{
+	struct function *least = profile->functions;
+
+	for (uint32_t i = 0; i < profile->count; i++) {
+		struct function *function = &profile->functions[i];
+
+		if (function->code == code)
+			return function;
+		if (samples_of(function) < samples_of(least))
+			least = function;
+	}
+	if (profile->count < FUNCTIONS_MAX)
+		least = &profile->functions[profile->count++];
+	else if (samples_of(least) >= samples)
+		return NULL;
+	*least = (struct function){.code = code};
+	return least;
+}
+
 static void add_function(struct profile *profile, enum which which, uint32_t code, uint32_t samples)
 {
-	uint32_t i = 0;
+	struct function *function = find_function(profile, code, samples);
 
-	while (i < profile->count && profile->functions[i].code != code)
-		i++;
-	if (i == FUNCTIONS_MAX)
-		return;
-	if (i == profile->count)
-		profile->functions[profile->count++] = (struct function){.code = code};
-	profile->functions[i].samples[which] += samples;
+	if (function)
+		function->samples[which] += samples;
 }
 
 static void add_samples(struct profile *profile, enum which which,

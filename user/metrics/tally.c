@@ -225,7 +225,8 @@ void metrics_tally__see(struct metrics_tally *tally, const struct window *window
 	for (int i = 0; i < FBT_LOST_COUNT; i++)
 		grow(&tally->lost[i], &tally->window_lost[i], window->lost.count[i]);
 	grow(&tally->probe_cost_ns, &tally->window_cost_ns, estimate_cost_ns(tally, &window->cost));
-	grow(&tally->skipped, &tally->window_skipped, window->skipped_records);
+	grow(&tally->skipped, &tally->window_skipped,
+	     add_saturating(window->skipped_records, window->unkept_records));
 	grow(&tally->traced_ns, &tally->window_traced_ns,
 	     sub_saturating(window->end_ns ? window->end_ns : now_ns, start_ns));
 }

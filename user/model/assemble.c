@@ -136,7 +136,7 @@ static int count_no_room(struct assembler *assembler, int err)
 {
 	if (err != -ENOSPC)
 		return err;
-	assembler__count_skipped(assembler);
+	assembler->window->unkept_records++;
 	return 0;
 }
 
@@ -246,6 +246,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	if (record->kind == 0)
 		window->kind_known[0] = true;
 	window__touch_process(window, record->tgid);
+	window__use_file(window, record->faults.file);
 
 	err = pending__take(assembler->pending, &step);
 	step_join_gap(&step, &assembler->gap);
@@ -273,6 +274,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 static int push_call(struct assembler *assembler, const struct fbt_call *call)
 {
 	note_time(assembler, call->start_ns + call->duration_ns);
+	window__use_file(assembler->window, call->file);
 	return pending__push(assembler->pending, call);
 }
 
@@ -307,7 +309,7 @@ static int add_gpu(struct assembler *assembler, const struct fbt_header *event)
 	if (assembler->output.on_gpu)
 		result = assembler->output.on_gpu(assembler->output.ctx, assembler->window, event);
 	if (err == -ENOSPC || result == -ENOSPC)
-		assembler__count_skipped(assembler);
+		assembler->window->unkept_records++;
 	if (err && err != -ENOSPC)
 		return err;
 	return result == -ENOSPC ? 0 : result;
@@ -384,9 +386,8 @@ static int add_fact(struct assembler *assembler, const struct fbt_header *event)
 	case FBT_EVENT_KIND:
 		return add_kind(assembler, (const struct fbt_kind *)event);
 	case FBT_EVENT_FILE:
-		return count_no_room(assembler, window__add_file(assembler->window,
-								 (const struct fbt_file *)event,
-								 decode_string(event, 0)));
+		return window__add_file(assembler->window, (const struct fbt_file *)event,
+					decode_string(event, 0));
 	case FBT_EVENT_TAILS:
 		return window__set_tails(assembler->window, (const struct fbt_tails *)event,
 					 (const char *const[WAYS_NAMES]){decode_string(event, 0),

@@ -29,6 +29,7 @@ struct futures {
 	struct future_list all;	    /* least recently polled first */
 	size_t count;
 	size_t calls;
+	size_t beside; /* all else of which a step has many, see FUTURES_BESIDE_MAX */
 };
 
 struct futures *futures__new(int (*on_step)(void *ctx, struct step *step), void *ctx)
@@ -61,6 +62,12 @@ static struct future *find(const struct futures *futures, const struct fbt_step 
 	return future;
 }
 
+static size_t beside_of(const struct step *step)
+{
+	return step->wakes.count + step->stacks.count + step->peers.count + step->looks.count +
+	       step->wokens.count;
+}
+
 static int add(struct futures *futures, struct future *future)
 {
 	int err;
@@ -72,6 +79,7 @@ static int add(struct futures *futures, struct future *future)
 	TAILQ_INSERT_TAIL(&futures->all, future, in_all);
 	futures->count++;
 	futures->calls += future->step.calls.count;
+	futures->beside += beside_of(&future->step);
 	return 0;
 }
 
@@ -92,6 +100,7 @@ static void take_out(struct futures *futures, struct future *future)
 	TAILQ_REMOVE(&futures->all, future, in_all);
 	futures->count--;
 	futures->calls -= future->step.calls.count;
+	futures->beside -= beside_of(&future->step);
 }
 
 static void future_free(struct future *future)
@@ -244,6 +253,24 @@ static void add_figures(struct fbt_step *to, const struct fbt_step *from)
 	to->polls++;
 }
 
+/* How many more of one kind a step with count of them may get: a future may await for days. */
+static size_t room_beside(const struct futures *futures, size_t count)
+{
+	return min_u64(sub_saturating(FUTURE_BESIDE_MAX, count),
+		       sub_saturating(FUTURES_BESIDE_MAX, futures->beside));
+}
+
+/* Adds what one poll has beside its calls, as far as there is room. member is a vec of both. */
+#define add_beside(futures, step, poll, member)                                                    \
+	({                                                                                         \
+		size_t room = room_beside(futures, (step)->member.count), added = 0;               \
+		while (added < room && added < (poll)->member.count &&                             \
+		       !vec_push(&(step)->member, (poll)->member.items[added]))                    \
+			added++;                                                                   \
+		(futures)->beside += added;                                                        \
+		(step)->calls_truncated |= added < (poll)->member.count;                           \
+	})
+
 static void add_calls(struct futures *futures, struct future *future, struct step *poll)
 {
 	struct step *step = &future->step;
@@ -257,24 +284,48 @@ static void add_calls(struct futures *futures, struct future *future, struct ste
 		}
 		futures->calls++;
 	}
-	vec_for_each (wake, &poll->wakes) {
-		if (vec_push(&step->wakes, *wake))
-			break;
+	add_beside(futures, step, poll, wakes);
+	add_beside(futures, step, poll, stacks);
+	add_beside(futures, step, poll, peers);
+	add_beside(futures, step, poll, looks);
+	add_beside(futures, step, poll, wokens);
+}
+
+static bool has_own_stop(const struct step *step)
+{
+	return step->stop.header.type == FBT_EVENT_STOP && step->stop.tid == step->record.tid;
+}
+
+static void take_stop(struct step *step, const struct step *poll)
+{
+	step->stop = poll->stop;
+	step->stop_sender = poll->stop_sender;
+}
+
+/*
+ * Polls may run on any thread. A stop of the polling thread counts as one of the step's thread, and
+ * all of them add up; that of another thread is kept only while there is none, the longest of them.
+ */
+static void add_stop(struct step *step, const struct step *poll)
+{
+	uint64_t sum_ns = add_saturating(step->stop.stopped_ns, poll->stop.stopped_ns);
+	bool is_longer = !step->stop.header.type || poll->stop.stopped_ns > step->stop.stopped_ns;
+
+	if (poll->stop.header.type != FBT_EVENT_STOP)
+		return;
+	if (has_own_stop(poll)) {
+		bool had_own = has_own_stop(step);
+
+		if (!had_own || is_longer)
+			take_stop(step, poll);
+		step->stop.tid = step->record.tid;
+		if (had_own)
+			step->stop.stopped_ns = sum_ns;
+		return;
 	}
-	vec_for_each (stack, &poll->stacks) {
-		if (vec_push(&step->stacks, *stack))
-			break;
-	}
-	vec_for_each (peer, &poll->peers) {
-		if (vec_push(&step->peers, *peer))
-			break;
-	}
-	vec_for_each (look, &poll->looks) {
-		if (vec_push(&step->looks, *look))
-			break;
-	}
-	if (poll->stop.header.type)
-		step->stop = poll->stop;
+	/* By its tid that of the thread of the first poll would look like one of the step's own. */
+	if (is_longer && !has_own_stop(step) && poll->stop.tid != step->record.tid)
+		take_stop(step, poll);
 }
 
 /*
@@ -292,6 +343,7 @@ static void join(struct futures *futures, struct future *future, struct step *po
 		future->step.calls_truncated = true;
 	add_figures(&future->step.record, &poll->record);
 	add_calls(futures, future, poll);
+	add_stop(&future->step, poll);
 	future->turn = poll->record.turn;
 	future->state = poll->record.state_after;
 	TAILQ_REMOVE(&futures->all, future, in_all);

@@ -15,6 +15,12 @@
 #define FUTURES_MAX 4096
 /* Most calls that are kept for these futures. Beyond that, steps have calls_truncated set. */
 #define FUTURES_CALLS_MAX 262144
+/*
+ * Most wakes, stacks, peers, looks and wokens: of each kind in one future, and of all kinds in all
+ * futures, some 40 MiB. Beyond that, steps have calls_truncated set as well.
+ */
+#define FUTURE_BESIDE_MAX  4096
+#define FUTURES_BESIDE_MAX 65536
 
 struct futures;
 

@@ -96,13 +96,14 @@ struct step {
 	peer_vec peers;	      /* of a step that took long; as far as known */
 	look_vec looks;	      /* what was seen while such calls were open; each look by depth */
 	woken_vec wokens;     /* who woke it in calls, as far as that was looked at */
-	bool calls_truncated; /* some calls are missing */
+	bool calls_truncated; /* some calls, or what is known of them, are missing */
 	bool complete;	      /* nothing of the step was lost or cut off; gpu does not count */
 	bool manual;	      /* the user asked for its escalation */
 	struct step_class class;
 	/*
 	 * The stop of the thread or, if the thread was not stopped, of a thread that it waited for.
-	 * header.type is 0 if no stop was seen.
+	 * header.type is 0 if no stop was seen. Polls of a future may run on several threads: the
+	 * stop of one that was polling it has the tid of the step.
 	 */
 	struct fbt_stop stop;
 	/* Whose signal that was; header.type is 0 if it is not known, or was none. */

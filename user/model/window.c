@@ -18,23 +18,62 @@
 /* Most processes remembered, of 16 bytes each. If full, those that have ended are forgotten. */
 #define OVERFLOW_MAX 16384
 
+/* Of a file that is never dropped: the highest number of files. */
+#define FILE_PINNED UINT64_MAX
+
+static struct file *find_file(const struct file_table *table, uint32_t id)
+{
+	size_t position = vec_lower_bound(&table->files, item->record.id, id);
+
+	if (position == table->files.count || table->files.items[position].record.id != id)
+		return NULL;
+	return &table->files.items[position];
+}
+
+/* Drops files that were not used since that many were added, except for the last ones by id. */
+static void drop_files(struct file_table *table, uint64_t since, size_t last)
+{
+	size_t kept = 0, all = table->files.count;
+
+	for (size_t i = 0; i < all; i++) {
+		struct file *file = &table->files.items[i];
+
+		if (file->added >= since || i + last >= all)
+			table->files.items[kept++] = *file;
+		else
+			free(file->path);
+	}
+	table->files.count = kept;
+}
+
+static void make_room(struct file_table *table)
+{
+	const size_t half = FILE_TABLE_MAX / 2;
+
+	drop_files(table, sub_saturating(table->added, half), 0);
+	/* All are in use. */
+	if (table->files.count > half + half / 2)
+		drop_files(table, FILE_PINNED, half);
+}
+
 int file_table_add(struct file_table *table, const struct fbt_file *record, const char *path)
 {
-	struct file file = {.record = *record, .path = strdup(path)};
-	size_t position = vec_lower_bound(&table->files, item->record.id, record->id);
-	int err = 0;
+	struct file file = {.record = *record, .path = strdup(path), .added = ++table->added};
+	struct file *known;
+	int err;
 
 	if (!file.path)
 		return -ENOMEM;
-	if (file_table_find(table, record->id)) {
-		free(table->files.items[position].path);
-		table->files.items[position] = file;
+	known = find_file(table, record->id);
+	if (known) {
+		free(known->path);
+		*known = file;
 		return 0;
 	}
 	if (table->files.count >= FILE_TABLE_MAX)
-		err = -ENOSPC;
-	else
-		err = vec_insert(&table->files, position, file);
+		make_room(table);
+	err = vec_insert(&table->files, vec_lower_bound(&table->files, item->record.id, record->id),
+			 file);
 	if (err)
 		free(file.path);
 	return err;
@@ -42,11 +81,27 @@ int file_table_add(struct file_table *table, const struct fbt_file *record, cons
 
 const struct file *file_table_find(const struct file_table *table, uint32_t id)
 {
-	size_t position = vec_lower_bound(&table->files, item->record.id, id);
+	return find_file(table, id);
+}
 
-	if (position == table->files.count || table->files.items[position].record.id != id)
-		return NULL;
-	return &table->files.items[position];
+void file_table_use(struct file_table *table, uint32_t id)
+{
+	struct file *file;
+
+	/* Nothing is dropped soon: most windows are spared the search. */
+	if (!id || table->files.count < FILE_TABLE_MAX / 2)
+		return;
+	file = find_file(table, id);
+	if (file && file->added != FILE_PINNED)
+		file->added = table->added;
+}
+
+void file_table_pin(struct file_table *table, uint32_t id)
+{
+	struct file *file = find_file(table, id);
+
+	if (file)
+		file->added = FILE_PINNED;
 }
 
 void file_table_clear(struct file_table *table)
@@ -553,12 +608,19 @@ int window__add_file(struct window *window, const struct fbt_file *record, const
 	return file_table_add(&window->files, record, path);
 }
 
+void window__use_file(struct window *window, uint32_t id)
+{
+	file_table_use(&window->files, id);
+}
+
 void window__add_hang(struct window *window, const struct fbt_hang *hang,
 		      const struct fbt_stop_sender *sender)
 {
 	if (window->hang_count < WINDOW_HANGS_MAX) {
 		window->hangs[window->hang_count] = *hang;
 		window->hang_senders[window->hang_count] = *sender;
+		/* The report names it at the end. */
+		file_table_pin(&window->files, hang->call.file);
 	}
 	window->hang_count++;
 }

@@ -14,21 +14,33 @@
 #include "model/gpu.h"
 #include "model/step.h"
 
-/* Most files that are kept; further files have no name in the outputs. */
+/* Most files that are kept. For one more, about half of them are dropped. */
 #define FILE_TABLE_MAX 65536
 
 struct file {
 	struct fbt_file record;
-	char *path; /* "" if it has no name */
+	char *path;	/* "" if it has no name */
+	uint64_t added; /* how many files had been added when it was last used */
 };
 
 /* The files that calls used; the id of a file is fbt_call.file. */
 struct file_table {
 	VEC(struct file) files; /* by id */
+	uint64_t added;
 };
 
-/* A later record with the same id replaces the earlier one. 0, -ENOMEM, or -ENOSPC if full. */
+/*
+ * A later record with the same id replaces the earlier one. If the table is full, files that were
+ * not used since half as many were added are dropped: names and pointers of files are borrowed
+ * only until the next one is added. 0 or -ENOMEM.
+ */
 int file_table_add(struct file_table *table, const struct fbt_file *record, const char *path);
+
+/* A call names the file. It is announced once, however long it is in use, so this keeps it. */
+void file_table_use(struct file_table *table, uint32_t id);
+
+/* Keeps the file until the end. */
+void file_table_pin(struct file_table *table, uint32_t id);
 
 /* NULL if the id is not known. */
 const struct file *file_table_find(const struct file_table *table, uint32_t id);
@@ -176,7 +188,9 @@ struct window {
 	struct fbt_cost cost;
 	uint64_t steps;
 	uint64_t incomplete_steps;
-	uint64_t skipped_records; /* of unknown types, malformed, or without room */
+	uint64_t skipped_records; /* of unknown types, or malformed */
+	/* Without room: names of threads and code, GPU records. No step and no call. */
+	uint64_t unkept_records;
 };
 
 struct window *window__new(void); /* NULL: -ENOMEM */
@@ -184,8 +198,8 @@ void window__free(struct window *window);
 
 /*
  * For model/assemble. Strings are copied. 0; -ENOMEM, and what was known before is kept; or -ENOSPC
- * if there are more threads or files than are kept. A process that is not kept is counted, which is
- * no error.
+ * if there are more threads than are kept. A process that is not kept is counted, which is no
+ * error.
  */
 #define WINDOW_STRINGS 4 /* tag, tool version, kernel release, host name */
 int window__open(struct window *window, const struct fbt_window *record,
@@ -198,6 +212,9 @@ int window__add_process(struct window *window, const struct fbt_target *record, 
 			const char *exe, const char *cmdline);
 int window__add_thread(struct window *window, const struct fbt_thread_name *record);
 int window__add_file(struct window *window, const struct fbt_file *record, const char *path);
+
+/* A call, or a page fault, names the file with that id. */
+void window__use_file(struct window *window, uint32_t id);
 void window__add_hang(struct window *window, const struct fbt_hang *hang,
 		      const struct fbt_stop_sender *sender);
 

@@ -34,6 +34,8 @@ static void add_counts(struct json_fields *shape, char lost_keys[][JSONL_KEY_SIZ
 	json_fields_uint(shape, "steps", window->steps);
 	json_fields_uint(shape, "incomplete_steps", window->incomplete_steps);
 	json_fields_uint(shape, "skipped_records", window->skipped_records);
+	if (window->unkept_records)
+		json_fields_uint(shape, "unkept_records", window->unkept_records);
 	if (window->overflow_processes)
 		json_fields_uint(shape, "processes_left_out", window->overflow_processes);
 	json_fields_bool(shape, "cut_off", window->cut_off);

@@ -188,11 +188,17 @@ static void add_gpu(struct line *line, const struct window *window, const struct
 		line_add(line, "; GPU %s", gpu_idle_text(&about, text));
 }
 
-static void add_flaw(struct line *line, const struct step *step)
+static void add_flaw(struct line *line, const struct window *window, const struct step *step)
 {
+	bool is_sampled = window->sampling[step->record.kind % FBT_KIND_COUNT].kind ||
+			  step->record.header.flags & FBT_STEP_SAMPLED;
+
 	if (step->complete)
 		return;
-	if (step->record.end == FBT_END_TRUNCATED)
+	/* The window goes on, as a rule: its probes were switched off for a time. */
+	if (step->record.end == FBT_END_TRUNCATED && is_sampled)
+		line_add(line, "; incomplete: cut off");
+	else if (step->record.end == FBT_END_TRUNCATED)
 		line_add(line, "; incomplete: still open when the window ended");
 	else if (step->record.end == FBT_END_EXITED)
 		line_add(line, "; incomplete: its thread exited");
@@ -232,7 +238,7 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 	add_step(&line, window, step, escalation);
 	add_cause(&line, window, step, escalation);
 	add_gpu(&line, window, step);
-	add_flaw(&line, step);
+	add_flaw(&line, window, step);
 	add_reason(&line, escalation);
 	log_info("%s", text); /* log_info escapes the text */
 	return 0;

@@ -21,10 +21,12 @@
 
 struct kind_name {
 	char *name;
-	uint32_t kind;
+	uint32_t kind; /* 0: not sent yet */
 	uint32_t arg_count;
-	char *args[FBT_ARG_COUNT];
+	char *args[FBT_ARG_COUNT]; /* those that any of its steps has: "arg.n_tokens" */
 };
+
+typedef VEC(struct kind_name) kind_vec;
 
 struct records {
 	const struct record_output *output;
@@ -34,7 +36,8 @@ struct records {
 	uint64_t end_ns; /* latest time seen */
 	bool has_end;
 	struct fbt_window record; /* start_ns is 0: not known yet */
-	VEC(struct kind_name) kinds;
+	kind_vec kinds;
+	uint32_t kinds_sent;
 	VEC(uint32_t) pids;
 	struct fbt_step step; /* waits for its syscall_prof; tgid 0: there is none */
 	uint64_t net_ns[FBT_CATEGORY_COUNT];
@@ -43,13 +46,95 @@ struct records {
 	uint64_t steps;
 };
 
-/* The first pass: how many windows there are, and the members of the last one. */
+/* The first pass: how many windows there are, and the members and functions of the last one. */
 struct survey {
 	uint64_t windows;
 	uint64_t steps_after; /* the last window_prof */
 	struct json_object *shape;
 	uint64_t total_us;
+	kind_vec kinds;
+	kind_vec kinds_after; /* the last window_prof */
 };
+
+static void clear_kinds(kind_vec *kinds)
+{
+	vec_for_each (kind, kinds) {
+		free(kind->name);
+		for (uint32_t i = 0; i < kind->arg_count; i++)
+			free(kind->args[i]);
+	}
+	vec_free(kinds);
+}
+
+/* NULL: it is an interval. */
+static const char *name_of_kind(struct json_object *shape)
+{
+	const char *source = profile_string(shape, "step_source");
+
+	return source && !strcmp(source, "interval") ? NULL : profile_string(shape, "kind");
+}
+
+static struct kind_name *find_name(const kind_vec *kinds, const char *name)
+{
+	vec_for_each (kind, kinds)
+		if (!strcmp(kind->name, name))
+			return kind;
+	return NULL;
+}
+
+static bool has_arg(const struct kind_name *kind, const char *key)
+{
+	for (uint32_t i = 0; i < kind->arg_count; i++)
+		if (!strcmp(kind->args[i], key))
+			return true;
+	return false;
+}
+
+static int add_args(struct kind_name *kind, struct json_object *shape)
+{
+	json_object_object_foreach(shape, key, value)
+	{
+		(void)value;
+		if (strncmp(key, "arg.", 4) != 0 || kind->arg_count == FBT_ARG_COUNT ||
+		    has_arg(kind, key))
+			continue;
+		kind->args[kind->arg_count] = strdup(key);
+		if (!kind->args[kind->arg_count])
+			return -ENOMEM;
+		kind->arg_count++;
+	}
+	return 0;
+}
+
+/* A step has only the arguments that were there. So those of its function are those of all. */
+static int survey_step(struct survey *survey, struct json_object *shape)
+{
+	const char *name = name_of_kind(shape);
+	struct kind_name made = {NULL}, *kind;
+
+	if (!name)
+		return 0;
+	kind = find_name(&survey->kinds_after, name);
+	if (kind)
+		return add_args(kind, shape);
+	if (survey->kinds_after.count == FBT_KIND_COUNT - 1)
+		return 0;
+	made.name = strdup(name);
+	if (!made.name)
+		return -ENOMEM;
+	if (vec_push(&survey->kinds_after, made)) {
+		free(made.name);
+		return -ENOMEM;
+	}
+	return add_args(&survey->kinds_after.items[survey->kinds_after.count - 1], shape);
+}
+
+static void keep_kinds(struct survey *survey)
+{
+	clear_kinds(&survey->kinds);
+	survey->kinds = survey->kinds_after;
+	survey->kinds_after = (kind_vec){0};
+}
 
 static int survey_event(void *ctx, const struct profile_event *event)
 {
@@ -57,10 +142,11 @@ static int survey_event(void *ctx, const struct profile_event *event)
 
 	if (!strcmp(event->name, "step_prof")) {
 		survey->steps_after++;
-		return 0;
+		return survey_step(survey, event->shape);
 	}
 	survey->windows++;
 	survey->steps_after = 0;
+	keep_kinds(survey);
 	json_object_put(survey->shape);
 	survey->shape = json_object_get(event->shape);
 	survey->total_us = 0;
@@ -164,28 +250,15 @@ static int touch_process(struct records *records, uint32_t tgid)
 					 strings, 3);
 }
 
-static void clear_kind(struct kind_name *kind)
+/*
+ * Whether it is a Python function: those have no address, and the built-in table records how many
+ * tokens they are given. Their classes are by that number.
+ */
+static bool is_python(const struct kind_name *kind, const struct fbt_kind *record)
 {
-	free(kind->name);
-	for (uint32_t i = 0; i < FBT_ARG_COUNT; i++)
-		free(kind->args[i]);
-}
-
-static int fill_kind(struct kind_name *kind, struct json_object *shape, const char *name)
-{
-	kind->name = strdup(name);
-	if (!kind->name)
-		return -ENOMEM;
-	json_object_object_foreach(shape, key, value)
-	{
-		(void)value;
-		if (strncmp(key, "arg.", 4) != 0 || kind->arg_count == FBT_ARG_COUNT)
-			continue;
-		kind->args[kind->arg_count] = strdup(key);
-		if (!kind->args[kind->arg_count++])
-			return -ENOMEM;
-	}
-	return 0;
+	if (record->source != FBT_SOURCE_FUNCTION || record->address)
+		return false;
+	return has_arg(kind, "arg.n_tokens") || has_arg(kind, "arg.n_waited");
 }
 
 static int send_kind(const struct records *records, const struct kind_name *kind,
@@ -203,6 +276,8 @@ static int send_kind(const struct records *records, const struct kind_name *kind
 		.arg_count = kind->arg_count,
 	};
 
+	if (is_python(kind, &record))
+		record.header.flags |= FBT_KIND_PYTHON;
 	for (uint32_t i = 0; i < kind->arg_count; i++)
 		strings[2 + i] = kind->args[i] + strlen("arg.");
 	return record_send_strings(records->output, &record, sizeof(record), FBT_EVENT_KIND,
@@ -213,39 +288,21 @@ static int send_kind(const struct records *records, const struct kind_name *kind
 static int find_kind(struct records *records, struct json_object *shape, uint32_t tgid,
 		     const struct kind_name **kind)
 {
-	const char *name = profile_string(shape, "kind"), *source;
-	struct kind_name made = {NULL};
-	int err;
+	const char *name = name_of_kind(shape);
+	struct kind_name *known = name ? find_name(&records->kinds, name) : NULL;
 
-	*kind = NULL;
-	source = profile_string(shape, "step_source");
-	if (!name || (source && !strcmp(source, "interval")))
+	*kind = known;
+	if (!known || known->kind)
 		return 0;
-	vec_for_each (known, &records->kinds)
-		if (!strcmp(known->name, name)) {
-			*kind = known;
-			return 0;
-		}
-	if (records->kinds.count == FBT_KIND_COUNT - 1)
-		return 0;
-	made.kind = (uint32_t)records->kinds.count + 1;
-	err = fill_kind(&made, shape, name);
-	if (!err)
-		err = send_kind(records, &made, shape, tgid);
-	if (!err)
-		err = vec_push(&records->kinds, made);
-	if (err)
-		clear_kind(&made);
-	else
-		*kind = &records->kinds.items[records->kinds.count - 1];
-	return err;
+	known->kind = ++records->kinds_sent;
+	return send_kind(records, known, shape, tgid);
 }
 
 static uint32_t find_end(struct json_object *shape)
 {
 	const char *name = profile_string(shape, "end");
 
-	for (uint32_t i = FBT_END_RETURN; name && i <= FBT_END_EXITED; i++)
+	for (uint32_t i = FBT_END_RETURN; name && i <= FBT_END_RAISED; i++)
 		if (!strcmp(name, step_end_name((enum fbt_step_end)i)))
 			return i;
 	return FBT_END_TRUNCATED;
@@ -488,6 +545,9 @@ int profile_send_records(const char *path, const struct record_output *output)
 
 	/* A window that has no end is shown if there is no other. */
 	records.window = survey.windows ? survey.windows - 1 : 0;
+	if (!survey.windows)
+		keep_kinds(&survey);
+	records.kinds = survey.kinds;
 	if (!err && !counts.events) {
 		log_err("%s: no steps of ferrum-bpftrace in %" PRIu64 " lines", path, counts.lines);
 		err = -EBADMSG;
@@ -495,9 +555,8 @@ int profile_send_records(const char *path, const struct record_output *output)
 	if (!err)
 		err = send_all(path, &records, &survey);
 	json_object_put(survey.shape);
-	vec_for_each (kind, &records.kinds)
-		clear_kind(kind);
-	vec_free(&records.kinds);
+	clear_kinds(&records.kinds);
+	clear_kinds(&survey.kinds_after);
 	vec_free(&records.pids);
 	return err;
 }

@@ -393,7 +393,8 @@ int iterations__add(struct iterations *iterations, const struct window *window,
 
 	if (!(window->kinds[record->kind % FBT_KIND_COUNT].record.header.flags & FBT_KIND_PYTHON))
 		return 0;
-	note_engine(iterations, step);
+	if (!step_is_profiled(step))
+		note_engine(iterations, step);
 	err = find_rank(iterations, record->tgid, &rank);
 	if (err || !rank || !ticker_add(&rank->ticker, step, &tick))
 		return err;

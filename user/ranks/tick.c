@@ -115,6 +115,15 @@ bool ticker_end(struct ticker *ticker, struct tick *done)
 	return true;
 }
 
+/* A leading step ends the tick before it. */
+static bool end_before(struct ticker *ticker, const struct fbt_step *record, struct tick *done)
+{
+	if (record->kind != ticker->lead || !ticker_end(ticker, done))
+		return false;
+	done->next_ns = record->start_ns;
+	return true;
+}
+
 bool ticker_add(struct ticker *ticker, const struct step *step, struct tick *done)
 {
 	const struct fbt_step *record = &step->record;
@@ -122,15 +131,16 @@ bool ticker_add(struct ticker *ticker, const struct step *step, struct tick *don
 
 	if (record->end == FBT_END_TRUNCATED || record->end == FBT_END_EXITED)
 		return false;
+	/* PyTorch's profiler slows the step down, so no tick has it; the tick before it is over. */
+	if (step_is_profiled(step))
+		return end_before(ticker, record, done);
 	if (takes_lead(ticker, record)) {
 		ticker->lead = record->kind;
 		ticker->lead_has_args = record->arg_mask != 0;
 		ticker->is_open = false;
 	}
 	if (record->kind == ticker->lead) {
-		is_done = ticker_end(ticker, done);
-		if (is_done)
-			done->next_ns = record->start_ns;
+		is_done = end_before(ticker, record, done);
 		begin_tick(ticker, step);
 	}
 	/* What comes before the first leading step belongs to a tick that was not seen whole. */

@@ -62,8 +62,9 @@ struct ticker {
 
 /*
  * Takes the next step of the process, by order of ends. true: *done is the tick before it, whole.
- * Steps that were cut off are left out. The leading function is the first one that has arguments,
- * which say how much there is to do; else the first of all.
+ * Steps that were cut off, or were slowed down by PyTorch's profiler, are left out. The leading
+ * function is the first one that has arguments, which say how much there is to do; else the first
+ * of all.
  */
 bool ticker_add(struct ticker *ticker, const struct step *step, struct tick *done);
 

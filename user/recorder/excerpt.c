@@ -117,6 +117,12 @@ static void lessen(__u64 *value, uint64_t before)
 	*value = sub_saturating(*value, before);
 }
 
+static void subtract_cost(struct fbt_cost *cost, const struct fbt_cost *before)
+{
+	lessen(&cost->cpu_ns, before->cpu_ns);
+	cost->collections = (uint32_t)sub_saturating(cost->collections, before->collections);
+}
+
 static void subtract_kind(struct fbt_header *record, const struct fbt_header *before)
 {
 	struct fbt_sampling *sampling = (struct fbt_sampling *)record;
@@ -173,8 +179,7 @@ static void subtract_total(struct fbt_header *record, const struct fbt_header *b
 			       ((const struct fbt_lost *)before)->count[i]);
 		break;
 	case FBT_EVENT_COST:
-		lessen(&((struct fbt_cost *)record)->cpu_ns,
-		       ((const struct fbt_cost *)before)->cpu_ns);
+		subtract_cost((struct fbt_cost *)record, (const struct fbt_cost *)before);
 		break;
 	case FBT_EVENT_STACKS:
 		lessen(&stacks->taken, ((const struct fbt_stacks *)before)->taken);

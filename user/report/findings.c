@@ -131,14 +131,14 @@ static uint32_t causes_of(enum step_part part)
 #undef BIT
 }
 
-/* What escalated steps spent in a part above the usual. That time is a finding of its own. */
-static uint64_t escalated_ns(const struct tally *tally, enum step_part part)
+/* What its escalated steps spent in a part above the usual. That time is a finding of its own. */
+static uint64_t escalated_ns(const struct tally_kind *kind, enum step_part part)
 {
 	uint64_t ns = 0;
 
 	for (int i = 0; i < CAUSE_COUNT; i++) {
 		if (causes_of(part) & 1u << i)
-			ns = add_saturating(ns, tally->escalations.causes[i].extra_ns);
+			ns = add_saturating(ns, kind->escalated_ns[i]);
 	}
 	return ns;
 }
@@ -182,7 +182,7 @@ static void find_parts(const struct report *report, int function, finding_vec *f
 			.part = part,
 			.process = part == STEP_CPU_WAIT ? only_process(report->window) : NULL,
 		};
-		uint64_t usual_ns = sub_saturating(finding.ns, escalated_ns(report->tally, part));
+		uint64_t usual_ns = sub_saturating(finding.ns, escalated_ns(kind, part));
 
 		if (percent_of((double)usual_ns, (double)kind->total_ns) < least)
 			continue;
@@ -399,6 +399,15 @@ static double own_percent(const struct cause_tally *cause, const struct report_f
 	return percent_of((double)explained->own_ns, (double)explained->waited_ns);
 }
 
+/* What the time of a cause is measured against. */
+static const char *extra_words(enum cause_kind kind, const struct cause_tally *cause)
+{
+	/* All of it: they are found by their share of the step, whatever is usual. */
+	if (kind == CAUSE_GPU_TRANSFER)
+		return "of copies";
+	return cause->is_usual * 2 > cause->steps ? "over the budget" : "more than usual";
+}
+
 static void write_cause(const struct report *report, const struct report_finding *finding)
 {
 	const struct cause_tally *cause = &report->tally->escalations.causes[finding->cause];
@@ -412,9 +421,9 @@ static void write_cause(const struct report *report, const struct report_finding
 	report_line(report, STYLE_WARN, "! %s%s: %s%s %s in %s escalated %s (%s#%" PRIu64 ")%s",
 		    words, finding->cause == CAUSE_UNKNOWN ? " cause" : "",
 		    cause->estimated ? "about " : "", FORMAT_TIME(finding->ns),
-		    cause->is_usual * 2 > cause->steps ? "over the budget" : "more than usual",
-		    FORMAT_COUNT(cause->steps), cause->steps == 1 ? "step" : "steps",
-		    cause->steps == 1 ? "" : "most in ", cause->worst_step, about_own);
+		    extra_words(finding->cause, cause), FORMAT_COUNT(cause->steps),
+		    cause->steps == 1 ? "step" : "steps", cause->steps == 1 ? "" : "most in ",
+		    cause->worst_step, about_own);
 }
 
 static void write_rank(const struct report *report, const struct report_finding *finding)

@@ -433,6 +433,8 @@ static void write_window(struct json *json, const struct window *window)
 	json_uint(json, "steps", window->steps);
 	json_uint(json, "incomplete_steps", window->incomplete_steps);
 	json_uint(json, "skipped_records", window->skipped_records);
+	if (window->unkept_records)
+		json_uint(json, "unkept_records", window->unkept_records);
 	json_uint(json, "processes_left_out", window->overflow_processes);
 	json_uint(json, "stacks", window->stacks.taken);
 	json_uint(json, "stacks_skipped", window->stacks.skipped);

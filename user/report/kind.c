@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include "base/clock.h"
 #include "base/format.h"
 #include "model/syscalls.h"
@@ -162,22 +163,25 @@ static void write_polls(const struct report *report, const struct tally_kind *ki
 		     FORMAT_COUNT(kind->polls), each);
 }
 
-static void write_ends(const struct report *report, const struct tally_kind *kind)
+static void write_ends(const struct report *report, const struct tally_kind *kind, uint32_t index)
 {
+	uint64_t cut = tally_cut_steps(report->tally, report->window, index);
 	const struct {
-		enum fbt_step_end end;
+		uint64_t count;
 		const char *words;
-	} rows[] = {{FBT_END_UNWOUND, kind->polls ? "dropped or panicked" : "exception or longjmp"},
-		    {FBT_END_RAISED, "exception"},
-		    {FBT_END_EXITED, "thread exit"},
-		    {FBT_END_TRUNCATED, "end of window"}};
+	} rows[] = {{kind->ends[FBT_END_UNWOUND],
+		     kind->polls ? "dropped or panicked" : "exception or longjmp"},
+		    {kind->ends[FBT_END_RAISED], "exception"},
+		    {kind->ends[FBT_END_EXITED], "thread exit"},
+		    {kind->ends[FBT_END_TRUNCATED] - cut, "end of window"},
+		    {cut, "switching probes off"}};
 	char text[160] = "";
 	struct line line = {text, sizeof(text), 0};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (kind->ends[rows[i].end])
+		if (rows[i].count)
 			line_add(&line, "%s %s %s", line.length ? "," : "", rows[i].words,
-				 FORMAT_COUNT(kind->ends[rows[i].end]));
+				 FORMAT_COUNT(rows[i].count));
 	}
 	if (line.length)
 		report_field(report, "  ended by",
@@ -218,14 +222,22 @@ static void write_incomplete(const struct report *report, const struct tally_kin
 		report_field(report, "  incomplete", "%s %s", FORMAT_COUNT(kind->incomplete), noun);
 }
 
+/* A step of a sampled function that was over this long before the window was not open at its end.
+ */
+#define OPEN_NS (100 * NS_PER_MS)
+
 /* Why the duration of a step is unreliable, or "". */
-static const char *find_doubt(const struct tally_step *step)
+static const char *find_doubt(const struct report *report, const struct tally_step *step)
 {
+	uint64_t end_ns = add_saturating(step->start_ns, step->total_ns);
+	bool is_cut = report->window->sampling[step->kind].kind &&
+		      add_saturating(end_ns, OPEN_NS) < tally_window_ns(report->window);
+
 	switch (step->end) {
 	case FBT_END_UNWOUND:
 		return "* unwound, end is late";
 	case FBT_END_TRUNCATED:
-		return "* still open";
+		return is_cut ? "* cut off: its probes were switched off" : "* still open";
 	case FBT_END_EXITED:
 		return "* thread exited";
 	case FBT_END_RAISED:
@@ -256,8 +268,8 @@ static void write_notes(const struct report *report, const struct tally_step *st
 		fprintf(report->out, "%21sthread %" PRIu32 "%s%s waited for a CPU for %s\n", "",
 			step->starved_tid, *name ? " " : "", name, FORMAT_TIME(step->starved_ns));
 	}
-	if (*find_doubt(step))
-		fprintf(report->out, "%21s%s\n", "", find_doubt(step));
+	if (*find_doubt(report, step))
+		fprintf(report->out, "%21s%s\n", "", find_doubt(report, step));
 }
 
 /* The same where neither calls nor the time on a CPU are known. */
@@ -355,7 +367,7 @@ void report_kind(const struct report *report, int index)
 		write_others(report, kind);
 		write_polls(report, kind);
 		write_args(report, kind, index);
-		write_ends(report, kind);
+		write_ends(report, kind, (uint32_t)index);
 		write_sampling(report, (uint32_t)index);
 	}
 	write_incomplete(report, kind);

@@ -523,6 +523,7 @@ static void keep_slowest(struct tally_kind *kind, const struct window *window,
 		.compute_ns = step_compute_ns(step),
 		.usual_ns = step->class.usual_ns,
 		.end = record->end,
+		.kind = record->kind,
 		.tgid = record->tgid,
 		.tid = record->tid,
 		.complete = step->complete,
@@ -624,6 +625,16 @@ int tally_add(struct tally *tally, const struct window *window, const struct ste
 	return err ? err : result;
 }
 
+/* What is inferred is in the step's own code, not in the part that the cause belongs to. */
+static void add_escalated(struct tally_kind *kind, const struct cause *cause)
+{
+	uint64_t measured_ns = sub_saturating(cause_extra_ns(cause), cause->inferred_ns);
+
+	if ((uint32_t)cause->kind < CAUSE_COUNT)
+		kind->escalated_ns[cause->kind] =
+			add_saturating(kind->escalated_ns[cause->kind], measured_ns);
+}
+
 int tally_escalate(struct tally *tally, const struct window *window, const struct step *step,
 		   const struct escalation *escalation)
 {
@@ -639,6 +650,8 @@ int tally_escalate(struct tally *tally, const struct window *window, const struc
 		slow->cause = escalation->cause.kind;
 		slow->usual_ns = escalation->judged ? escalation->usual_ns : 0;
 	}
+	if (kind)
+		add_escalated(kind, &escalation->cause);
 	return escalation_tally_add(&tally->escalations, window, step, escalation);
 }
 
@@ -691,14 +704,31 @@ uint64_t tally_calls(const struct tally_kind *kind)
 	return sum;
 }
 
-uint64_t tally_open_steps(const struct tally *tally)
+uint64_t tally_cut_steps(const struct tally *tally, const struct window *window, uint32_t kind)
+{
+	const struct tally_kind *seen = tally->kinds[kind];
+
+	/* Of one whose record was lost nothing is known. */
+	return seen ? min_u64(window->sampling[kind].cut_steps, seen->ends[FBT_END_TRUNCATED]) : 0;
+}
+
+uint64_t tally_all_cut_steps(const struct tally *tally, const struct window *window)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < FBT_KIND_COUNT; i++)
+		count += tally_cut_steps(tally, window, i);
+	return count;
+}
+
+uint64_t tally_open_steps(const struct tally *tally, const struct window *window)
 {
 	uint64_t count = 0;
 
 	for (int i = 0; i < FBT_KIND_COUNT; i++)
 		if (tally->kinds[i])
 			count += tally->kinds[i]->ends[FBT_END_TRUNCATED];
-	return count;
+	return count - tally_all_cut_steps(tally, window);
 }
 
 uint64_t tally_window_ns(const struct window *window)

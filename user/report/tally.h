@@ -34,8 +34,9 @@ struct cause_tally {
 	uint64_t steps;
 	uint64_t usual_known; /* of these: how much time the cause usually takes is known */
 	uint64_t is_usual;    /* of those: they are over their budget as a rule */
-	uint64_t extra_ns;    /* of those: time of the cause above the usual, or over the budget */
-	bool estimated;	      /* extra_ns is, at least in part */
+	/* Of those: time of the cause above the usual, or over the budget; of GPU_TRANSFER all. */
+	uint64_t extra_ns;
+	bool estimated; /* extra_ns is, at least in part */
 	/* The step with the most extra time: */
 	uint64_t worst_step; /* its number */
 	uint64_t worst_extra_ns;
@@ -188,6 +189,7 @@ struct tally_step {
 	struct fbt_sum sum;	    /* of the dominant category */
 	enum fbt_category dominant; /* means nothing if sum.ns is 0 */
 	enum fbt_step_end end;
+	uint32_t kind;
 	uint32_t tgid;
 	uint32_t tid;
 	bool complete;
@@ -256,6 +258,8 @@ struct tally_kind {
 	uint64_t polls; /* 0: its steps are no futures */
 	struct tally_stalls stalls;
 	struct tally_arg args[FBT_ARG_COUNT];
+	/* Of its escalated steps: measured time of the causes above the usual, or over budget. */
+	uint64_t escalated_ns[CAUSE_COUNT];
 	struct tally_step slowest[TALLY_SLOWEST]; /* slowest first; number 0: none */
 };
 
@@ -288,8 +292,13 @@ int tally_main_kind(const struct tally *tally);
 uint64_t tally_syscall_ns(const struct tally_kind *kind);
 uint64_t tally_calls(const struct tally_kind *kind);
 
-/* Steps still open when the window ended: incomplete, but nothing went wrong. */
-uint64_t tally_open_steps(const struct tally *tally);
+/*
+ * Incomplete steps of which nothing is wrong: those that were cut off when the probes of their
+ * function were switched off, of one kind and of all, and those still open when the window ended.
+ */
+uint64_t tally_cut_steps(const struct tally *tally, const struct window *window, uint32_t kind);
+uint64_t tally_all_cut_steps(const struct tally *tally, const struct window *window);
+uint64_t tally_open_steps(const struct tally *tally, const struct window *window);
 
 /* Adds the collections of one sum to another. */
 void tally_add_garbage(struct tally_stalls *to, const struct tally_stalls *from);

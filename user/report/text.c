@@ -265,11 +265,27 @@ static void write_window(const struct report *report)
 	report_field(report, "Host", "%s, Linux %s", host, kernel);
 }
 
+static void write_incomplete(const struct report *report)
+{
+	const struct window *window = report->window;
+	uint64_t open = tally_open_steps(report->tally, window);
+	uint64_t cut = tally_all_cut_steps(report->tally, window);
+	char text[160] = "";
+	struct line line = {text, sizeof(text), 0};
+
+	if (open)
+		line_add(&line, " still open at the end: %s", FORMAT_COUNT(open));
+	if (cut)
+		line_add(&line, "%s cut off by switching probes off: %s", open ? "," : "",
+			 FORMAT_COUNT(cut));
+	report_field(report, "", "incomplete steps: %s%s%s", FORMAT_COUNT(window->incomplete_steps),
+		     line.length ? ", of which" : "", text);
+}
+
 /* Always shown: that nothing was lost is worth a line. */
 static void write_lost(const struct report *report)
 {
 	const struct window *window = report->window;
-	uint64_t open = tally_open_steps(report->tally);
 	char text[256] = "";
 	struct line line = {text, sizeof(text), 0};
 
@@ -280,12 +296,7 @@ static void write_lost(const struct report *report)
 	}
 	report_field(report, "Records", line.length ? "lost %s (%s)" : "lost %s",
 		     FORMAT_COUNT(window__lost_total(window)), text);
-	if (open)
-		report_field(report, "", "incomplete steps: %s, of which still open at the end: %s",
-			     FORMAT_COUNT(window->incomplete_steps), FORMAT_COUNT(open));
-	else
-		report_field(report, "", "incomplete steps: %s",
-			     FORMAT_COUNT(window->incomplete_steps));
+	write_incomplete(report);
 	if (window->stacks.skipped)
 		report_field(report, "",
 			     "slow calls with a stack: %s; %s more have none, as 50 a second are "
@@ -473,12 +484,13 @@ static void write_cause(const struct report *report, int rank, enum cause_kind k
 {
 	const struct cause_tally *cause = &report->tally->escalations.causes[kind];
 	char words[CAUSE_WORDS_SIZE];
-	char about[FORMAT_MAX + 1], worst[FORMAT_MAX + 1], evidence[4 * EVIDENCE_SIZE];
+	char about[FORMAT_MAX + 5], worst[FORMAT_MAX + 1], evidence[4 * EVIDENCE_SIZE];
 	char others[4 * LOOK_OTHERS_SIZE];
 
 	cause_words(kind, words);
-	snprintf(about, sizeof(about), "%s%s", cause->estimated ? "~" : "",
-		 FORMAT_TIME(cause->extra_ns));
+	/* Of copies it is not known what is usual, so this is all of their time. */
+	snprintf(about, sizeof(about), "%s%s%s", cause->estimated ? "~" : "",
+		 FORMAT_TIME(cause->extra_ns), kind == CAUSE_GPU_TRANSFER ? " all" : "");
 	snprintf(worst, sizeof(worst), "#%" PRIu64, cause->worst_step);
 	fprintf(report->out, "  %d  %-20s %9s %11s %11s %9s\n", rank, words,
 		FORMAT_COUNT(cause->steps), about, worst, FORMAT_TIME(cause->worst_total_ns));

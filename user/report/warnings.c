@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arith.h"
 #include "base/format.h"
 #include "fbt_shared.h"
 #include "judge/hang.h"
@@ -14,13 +15,14 @@
 static void warn_of_steps(const struct report *report)
 {
 	const struct window *window = report->window;
-	uint64_t open = tally_open_steps(report->tally);
+	uint64_t fine = tally_open_steps(report->tally, window) +
+			tally_all_cut_steps(report->tally, window);
 
-	if (window->incomplete_steps <= open)
+	if (window->incomplete_steps <= fine)
 		return;
 	report_line(report, STYLE_WARN,
 		    "! %s of %s steps are incomplete: records were lost or the thread exited",
-		    FORMAT_COUNT(window->incomplete_steps - open), FORMAT_COUNT(window->steps));
+		    FORMAT_COUNT(window->incomplete_steps - fine), FORMAT_COUNT(window->steps));
 }
 
 /* What to do, so that the next run loses less. */
@@ -78,6 +80,11 @@ static void warn_of_lost(const struct report *report)
 		report_line(report, STYLE_WARN, "! %s damaged or unknown records were skipped",
 			    count);
 	}
+	if (window->unkept_records)
+		report_line(report, STYLE_WARN,
+			    "! %s record%s found no room: some names of threads, code or GPU work "
+			    "are missing, but no step or call",
+			    FORMAT_COUNT(window->unkept_records), plural(window->unkept_records));
 }
 
 static void warn_of_sampling(const struct report *report)
@@ -162,41 +169,52 @@ static void warn_of_probes(const struct report *report, uint32_t kind)
 	report_line(report, STYLE_WARN, "  %s", remedy_for_steps(report, kind));
 }
 
-static void warn_of_cost(const struct report *report)
+/* What costs more than anything else, and the option that lowers it. */
+static void warn_of_dearest(const struct report *report, const struct cost *cost)
 {
-	const struct window *window = report->window;
 	int main_kind = tally_main_kind(report->tally);
-	struct cost cost;
+	uint64_t others_ns = max_u64(max_u64(cost->call_ns, cost->step_ns), cost->fault_ns);
 
-	for (uint32_t kind = 1; kind < FBT_KIND_COUNT; kind++) {
-		warn_of_untraced(report, kind);
-		warn_of_probes(report, kind);
-	}
-	cost_sum(report->tally, window, &cost);
-	if (cost.percent <= COST_OF_WINDOW_PERCENT)
-		return;
-	report_line(report, STYLE_WARN, "! tracing took up to %s of the target's time",
-		    FORMAT_PERCENT(cost.percent > 100 ? 100 : cost.percent));
-	if (cost.gpu_ns > cost.call_ns && cost.gpu_ns > cost.step_ns && cost.gpu_ns > cost.fault_ns)
+	if (cost->collection_ns > others_ns && cost->collection_ns > cost->gpu_ns)
+		report_line(report, STYLE_WARN,
+			    "  most of it for its garbage collections: with --rate-guard 1 they "
+			    "are not measured");
+	else if (cost->gpu_ns > others_ns)
 		report_line(report, STYLE_WARN,
 			    "  most of it for GPU records, while the GPU is idle: --gpu off leaves "
 			    "them out");
-	else if (cost.fault_ns > cost.call_ns && cost.fault_ns > cost.step_ns)
+	else if (cost->fault_ns > cost->call_ns && cost->fault_ns > cost->step_ns)
 		report_line(report, STYLE_WARN,
 			    "  most of it for timing its page faults: --rate-guard 1 lowers it");
-	else if (cost.call_ns <= cost.step_ns)
+	else if (cost->call_ns <= cost->step_ns)
 		report_line(report, STYLE_WARN, "  most of it for its steps: %s",
 			    remedy_for_steps(report, main_kind < 0 ? 0 : (uint32_t)main_kind));
 	else if (!report->tally->kinds[0])
 		report_line(report, STYLE_WARN,
 			    "  most of it for its system calls: --detail probes times steps alone");
-	else if (window->record.detail != FBT_DETAIL_STEPS)
+	else if (report->window->record.detail != FBT_DETAIL_STEPS)
 		report_line(report, STYLE_WARN,
 			    "  most of it for its system calls: --detail steps costs less");
 	else
 		report_line(report, STYLE_WARN,
 			    "  most of it for its system calls: --step SPEC with --detail probes "
 			    "times steps alone (--list-steps -p PID)");
+}
+
+static void warn_of_cost(const struct report *report)
+{
+	struct cost cost;
+
+	for (uint32_t kind = 1; kind < FBT_KIND_COUNT; kind++) {
+		warn_of_untraced(report, kind);
+		warn_of_probes(report, kind);
+	}
+	cost_sum(report->tally, report->window, &cost);
+	if (cost.percent <= COST_OF_WINDOW_PERCENT)
+		return;
+	report_line(report, STYLE_WARN, "! tracing took up to %s of the target's time",
+		    FORMAT_PERCENT(cost.percent > 100 ? 100 : cost.percent));
+	warn_of_dearest(report, &cost);
 }
 
 static void warn_of_processes(const struct report *report)

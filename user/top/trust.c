@@ -43,6 +43,9 @@ static void doubt_lost(struct trust *trust, const struct window *window)
 	if (window->skipped_records)
 		doubt(trust, "%s damaged or unknown records were skipped",
 		      FORMAT_COUNT(window->skipped_records));
+	if (window->unkept_records)
+		doubt(trust, "%s names of threads, code or GPU work found no room",
+		      FORMAT_COUNT(window->unkept_records));
 	if (window->incomplete_steps)
 		doubt(trust,
 		      "%s of %s steps are incomplete: records were lost, or their thread ended",

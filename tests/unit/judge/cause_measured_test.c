@@ -309,6 +309,7 @@ static void more_work_may_be_a_wait_for_a_starved_thread(void **state)
 	assert_int_equal(cause.kind, CAUSE_RUN_QUEUE);
 	assert_int_equal(cause.waker.tid, 9);
 	assert_int_equal(cause.waker.ns, 70 * MS);
+	assert_int_equal(cause.inferred_ns, 70 * MS);
 	assert_true(cause.estimated);
 	/* The usual part of the time counts as work. */
 	cause_split(*state, &step, &times);
@@ -345,6 +346,7 @@ static void more_work_may_be_a_wait_for_a_thread_in_a_call(void **state)
 	assert_int_equal(cause.waker.ns, 50 * MS);
 	assert_int_equal(cause.waker.call_ns, 50 * MS);
 	assert_int_equal(cause.waker.nr, 7);
+	assert_int_equal(cause.inferred_ns, 50 * MS);
 	/* The usual part of the time counts as work. */
 	cause_split(*state, &step, &times);
 	cause_blame(&step, 90 * MS, &times);
@@ -392,6 +394,7 @@ static void a_step_may_have_spun_for_a_thread_that_was_stopped(void **state)
 	assert_true(cause.estimated && cause_has_stop(&cause));
 	assert_int_equal(cause.waker.tid, step.record.tid + 1);
 	assert_int_equal(cause.waker.ns, 60 * MS);
+	assert_int_equal(cause.inferred_ns, 60 * MS);
 	/* What is usual is work. */
 	cause_split(*state, &step, &times);
 	cause_blame(&step, 90 * MS, &times);

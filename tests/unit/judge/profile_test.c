@@ -107,6 +107,70 @@ static void the_callers_are_those_of_most_samples(void **state)
 	assert_int_equal(cause.grown[1].codes[1], 0);
 }
 
+/* Normal steps with count functions, from code 1000 on, each with so many samples. */
+static void add_functions(struct profiles *profiles, uint32_t count, uint32_t samples)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct step step = {.samples = {.header.type = FBT_EVENT_SAMPLES,
+						.samples = samples,
+						.count = 1}};
+
+		step.samples.functions[0].code = 1000 + i;
+		step.samples.functions[0].samples = samples;
+		profiles__judge(profiles, window, KEY, &step, NULL);
+	}
+}
+
+/* More functions than are kept: a model may have hundreds that are seldom sampled. */
+static void a_new_function_with_many_samples_is_named_beside_many_others(void **state)
+{
+	struct step step = sampled(5, 80, 15);
+	struct cause cause;
+
+	add_functions(*state, 300, 2);
+	cause = judge(*state, &step, 100 * MS);
+	assert_true(cause.grown_count > 0);
+	assert_int_equal(cause.grown[0].codes[0], SLOWLY);
+	assert_int_equal(cause.grown[0].ns, 80 * MS);
+}
+
+static void a_new_function_with_fewer_samples_displaces_none(void **state)
+{
+	struct step few = sampled(0, 3, 0),
+		    many = {.samples = {
+				    .header.type = FBT_EVENT_SAMPLES, .samples = 100, .count = 1}};
+	struct cause cause;
+
+	add_functions(*state, 128, 4);
+	judge(*state, &few, 100 * MS);
+	/* The first one still has its samples. */
+	many.samples.functions[0].code = 1000;
+	many.samples.functions[0].samples = 100;
+	cause = judge(*state, &many, 100 * MS);
+	assert_int_equal(cause.grown_count, 1);
+	assert_int_equal(cause.grown[0].codes[0], 1000);
+	/* 10 ms are usual, of which it has 4 of 512 samples. */
+	assert_in_range(cause.grown[0].ns, 99 * MS, 100 * MS - 1);
+}
+
+/* What is no longer called makes room as soon as a new function is seen. */
+static void functions_that_were_halved_to_nothing_make_room(void **state)
+{
+	struct step usual = sampled(1000, 0, 0), slow = sampled(5, 80, 15);
+	struct cause cause;
+
+	add_functions(*state, 128, 60);
+	for (int i = 0; i < 200; i++)
+		profiles__judge(*state, window, KEY, &usual, NULL);
+	cause = judge(*state, &slow, 100 * MS);
+	assert_true(cause.grown_count > 0);
+	assert_int_equal(cause.grown[0].codes[0], SLOWLY);
+	/* And what is called all the time is known as usual. */
+	cause = judge(*state, &usual, 100 * MS);
+	assert_int_equal(cause.grown[0].codes[0], USUAL);
+	assert_in_range(cause.grown[0].ns, 90 * MS, 91 * MS);
+}
+
 static void few_samples_of_slow_steps_say_nothing(void **state)
 {
 	struct step step = sampled(0, 9, 0);
@@ -221,6 +285,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_has_grown_is_named_with_the_difference),
 		TEST(the_callers_are_those_of_most_samples),
+		TEST(a_new_function_with_many_samples_is_named_beside_many_others),
+		TEST(a_new_function_with_fewer_samples_displaces_none),
+		TEST(functions_that_were_halved_to_nothing_make_room),
 		TEST(few_samples_of_slow_steps_say_nothing),
 		TEST(samples_of_several_slow_steps_count_together),
 		TEST(without_normal_samples_it_is_where_most_time_is),

@@ -36,6 +36,47 @@ static void records_before_the_window_are_skipped(void **state)
 	assert_int_equal(view(fixture)->skipped_records, 1);
 }
 
+/* More threads than are kept: a name is missing, and no record is damaged. */
+static void a_name_without_room_is_counted_apart(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
+	struct fbt_thread_name record = {.header = {FBT_EVENT_THREAD, 0, sizeof(record)},
+					 .tgid = 7};
+
+	play(fixture);
+	for (record.tid = 1; record.tid <= 65537; record.tid++)
+		assert_int_equal(assembler__push(fixture->assembler, &record.header), 0);
+	assert_int_equal(view(fixture)->skipped_records, 0);
+	assert_int_equal(view(fixture)->unkept_records, 1);
+}
+
+/* Sockets that clients open and close; a log file that is written all the time keeps its name. */
+static void a_file_that_calls_name_outlives_many_others(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_ALL);
+	struct {
+		struct fbt_file file;
+		char path[8];
+	} record = {.file = {.header = {FBT_EVENT_FILE, 0, sizeof(record)}, .tgid = 7},
+		    .path = "/a"};
+	struct fbt_call call = {
+		.header = {FBT_EVENT_CALL, 0, sizeof(call)}, .tgid = 7, .tid = 7, .file = 1};
+
+	play(fixture);
+	for (record.file.id = 1; record.file.id <= 3 * FILE_TABLE_MAX; record.file.id++) {
+		assert_int_equal(assembler__push(fixture->assembler, &record.file.header), 0);
+		if (record.file.id % 10000)
+			continue;
+		call.start_ns += 1000;
+		assert_int_equal(assembler__push(fixture->assembler, &call.header), 0);
+	}
+	assert_non_null(window__file(view(fixture), 1));
+	assert_null(window__file(view(fixture), 2));
+	assert_non_null(window__file(view(fixture), 3 * FILE_TABLE_MAX));
+	assert_int_equal(view(fixture)->skipped_records, 0);
+	assert_int_equal(view(fixture)->unkept_records, 0);
+}
+
 static void a_second_window_is_skipped(void **state)
 {
 	struct fixture *fixture = begin(state, FBT_DETAIL_ALL);
@@ -492,6 +533,8 @@ int main(void)
 		ASSEMBLE_TEST(a_window_without_a_clock_has_no_time_of_day),
 		ASSEMBLE_TEST(an_error_of_the_receiver_is_passed_up),
 		ASSEMBLE_TEST(records_before_the_window_are_skipped),
+		ASSEMBLE_TEST(a_name_without_room_is_counted_apart),
+		ASSEMBLE_TEST(a_file_that_calls_name_outlives_many_others),
 		ASSEMBLE_TEST(a_second_window_is_skipped),
 		ASSEMBLE_TEST(a_stream_without_a_window_can_be_flushed),
 		ASSEMBLE_TEST(a_step_of_an_unknown_kind_and_process_is_taken),

@@ -69,8 +69,7 @@ static int take(struct fixture *fixture, struct step poll)
 {
 	int err = futures__take(fixture->futures, &poll, &fixture->late);
 
-	vec_free(&poll.calls);
-	vec_free(&poll.wakes);
+	step_clear(&poll);
 	return err;
 }
 
@@ -356,6 +355,157 @@ static void calls_of_all_polls_are_kept_up_to_a_limit(void **state)
 	futures__free(futures);
 }
 
+/* A poll of 0x100 in which thread tid was stopped, if it is not 0, by a signal of sender. */
+static struct step stopped_poll(uint32_t poller, uint64_t start_ns, uint32_t tid,
+				uint64_t stopped_ns, uint32_t sender)
+{
+	struct step poll = poll_of(0x100, poller, start_ns, start_ns == 1000 ? FBT_FUTURE_NEW : 3,
+				   start_ns == 3000 ? FBT_FUTURE_READY : 3);
+
+	if (!tid)
+		return poll;
+	poll.stop = (struct fbt_stop){.header.type = FBT_EVENT_STOP,
+				      .tgid = 7,
+				      .tid = tid,
+				      .time_ns = start_ns + 5,
+				      .stopped_ns = stopped_ns};
+	poll.stop_sender =
+		(struct fbt_stop_sender){.header.type = FBT_EVENT_STOP_SENDER, .sender = sender};
+	return poll;
+}
+
+static const struct step *joined(struct fixture *fixture, struct step first, struct step second,
+				 struct step third)
+{
+	assert_int_equal(take(fixture, first), 0);
+	assert_int_equal(take(fixture, second), 0);
+	assert_int_equal(take(fixture, third), 0);
+	assert_int_equal(fixture->count, 1);
+	return &fixture->steps[0];
+}
+
+static void a_stop_of_a_later_poll_on_another_thread_is_the_steps(void **state)
+{
+	const struct step *step =
+		joined(*state, stopped_poll(8, 1000, 0, 0, 0), stopped_poll(9, 2000, 9, 400, 55),
+		       stopped_poll(8, 3000, 0, 0, 0));
+
+	assert_int_equal(step->stop.tid, step->record.tid);
+	assert_int_equal(step->stop.stopped_ns, 400);
+	assert_int_equal(step->stop_sender.sender, 55);
+}
+
+static void stops_of_polls_add_up_and_the_longest_names_the_sender(void **state)
+{
+	const struct step *step =
+		joined(*state, stopped_poll(8, 1000, 8, 100, 54), stopped_poll(9, 2000, 9, 400, 55),
+		       stopped_poll(10, 3000, 10, 30, 56));
+
+	assert_int_equal(step->stop.tid, 8);
+	assert_int_equal(step->stop.stopped_ns, 530);
+	assert_int_equal(step->stop_sender.sender, 55);
+	assert_int_equal(step->stop.time_ns, 2005);
+}
+
+static void a_stop_beside_does_not_replace_one_of_the_steps_own(void **state)
+{
+	const struct step *step =
+		joined(*state, stopped_poll(8, 1000, 8, 100, 54), stopped_poll(8, 2000, 11, 400, 0),
+		       stopped_poll(8, 3000, 0, 0, 0));
+
+	assert_int_equal(step->stop.tid, 8);
+	assert_int_equal(step->stop.stopped_ns, 100);
+	assert_int_equal(step->stop_sender.sender, 54);
+}
+
+/* The thread of the first poll is another thread while a later poll runs elsewhere. */
+static void a_stop_of_the_first_thread_beside_a_later_poll_is_not_the_steps(void **state)
+{
+	const struct step *step =
+		joined(*state, stopped_poll(8, 1000, 0, 0, 0), stopped_poll(9, 2000, 8, 400, 55),
+		       stopped_poll(8, 3000, 0, 0, 0));
+
+	assert_int_equal(step->stop.header.type, 0);
+}
+
+static void an_own_stop_replaces_a_longer_one_beside(void **state)
+{
+	const struct step *step =
+		joined(*state, stopped_poll(8, 1000, 11, 900, 0), stopped_poll(8, 2000, 12, 400, 0),
+		       stopped_poll(9, 3000, 9, 70, 57));
+
+	assert_int_equal(step->stop.tid, 8);
+	assert_int_equal(step->stop.stopped_ns, 70);
+	assert_int_equal(step->stop_sender.sender, 57);
+}
+
+/* A poll with count of what steps have beside their calls, of each kind. */
+static struct step poll_with_beside(uint64_t start_ns, uint8_t before, uint8_t after, size_t count)
+{
+	struct step poll = poll_of(0x100, 8, start_ns, before, after);
+
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(vec_push(&poll.wakes, ((struct fbt_wake){.tgid = 7})), 0);
+		assert_int_equal(vec_push(&poll.stacks, ((struct fbt_stack){.tgid = 7})), 0);
+		assert_int_equal(vec_push(&poll.peers, ((struct step_peer){.record.tgid = 7})), 0);
+		assert_int_equal(vec_push(&poll.looks, ((struct fbt_look_thread){.tgid = 7})), 0);
+		assert_int_equal(vec_push(&poll.wokens, ((struct fbt_woken){.tgid = 7})), 0);
+	}
+	return poll;
+}
+
+static void what_polls_have_beside_calls_is_the_steps(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct step *step = &fixture->steps[0];
+
+	assert_int_equal(take(fixture, poll_with_beside(1000, FBT_FUTURE_NEW, 3, 2)), 0);
+	assert_int_equal(take(fixture, poll_with_beside(1050, 3, FBT_FUTURE_READY, 3)), 0);
+	assert_int_equal(step->wakes.count, 5);
+	assert_int_equal(step->stacks.count, 5);
+	assert_int_equal(step->peers.count, 5);
+	assert_int_equal(step->looks.count, 5);
+	assert_int_equal(step->wokens.count, 5);
+	assert_false(step->calls_truncated);
+}
+
+static void what_polls_have_beside_calls_is_kept_up_to_a_limit(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct step *step = &fixture->steps[0];
+
+	assert_int_equal(take(fixture, poll_with_beside(1000, FBT_FUTURE_NEW, 3, 1)), 0);
+	assert_int_equal(
+		take(fixture, poll_with_beside(1050, 3, FBT_FUTURE_READY, FUTURE_BESIDE_MAX)), 0);
+	assert_true(step->calls_truncated);
+	assert_int_equal(step->wakes.count, FUTURE_BESIDE_MAX);
+	assert_int_equal(step->stacks.count, FUTURE_BESIDE_MAX);
+	assert_int_equal(step->peers.count, FUTURE_BESIDE_MAX);
+	assert_int_equal(step->looks.count, FUTURE_BESIDE_MAX);
+	assert_int_equal(step->wokens.count, FUTURE_BESIDE_MAX);
+}
+
+/* The room is that of all futures together, and those that have ended leave theirs. */
+static void futures_share_the_room_beside_calls(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint64_t full = FUTURES_BESIDE_MAX / (5 * FUTURE_BESIDE_MAX / 2) + 1;
+	struct step poll;
+
+	for (uint64_t i = 0; i < full; i++) {
+		poll = poll_with_beside(1000, FBT_FUTURE_NEW, 3, FUTURE_BESIDE_MAX / 2);
+		poll.record.future = 0x200 + i;
+		assert_int_equal(take(fixture, poll), 0);
+	}
+	assert_int_equal(take(fixture, poll_with_beside(1000, FBT_FUTURE_NEW, 3, 0)), 0);
+	assert_int_equal(take(fixture, poll_with_beside(1050, 3, FBT_FUTURE_READY, 1)), 0);
+	assert_true(fixture->steps[0].calls_truncated);
+	assert_int_equal(futures__end_process(fixture->futures, 7, 2000), 0);
+	assert_int_equal(take(fixture, poll_with_beside(3000, FBT_FUTURE_NEW, 3, 0)), 0);
+	assert_int_equal(take(fixture, poll_with_beside(3050, 3, FBT_FUTURE_READY, 1)), 0);
+	assert_false(fixture->steps[(fixture->count - 1) % KEPT].calls_truncated);
+}
+
 static void the_future_that_was_polled_least_recently_makes_room(void **state)
 {
 	struct fixture *fixture = *state;
@@ -417,6 +567,25 @@ int main(void)
 						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(calls_of_all_polls_are_kept_up_to_a_limit,
 						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(
+			a_stop_of_a_later_poll_on_another_thread_is_the_steps, open_fixture,
+			close_fixture),
+		cmocka_unit_test_setup_teardown(
+			stops_of_polls_add_up_and_the_longest_names_the_sender, open_fixture,
+			close_fixture),
+		cmocka_unit_test_setup_teardown(a_stop_beside_does_not_replace_one_of_the_steps_own,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(
+			a_stop_of_the_first_thread_beside_a_later_poll_is_not_the_steps,
+			open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(an_own_stop_replaces_a_longer_one_beside,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(what_polls_have_beside_calls_is_the_steps,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(what_polls_have_beside_calls_is_kept_up_to_a_limit,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(futures_share_the_room_beside_calls, open_fixture,
+						close_fixture),
 		cmocka_unit_test_setup_teardown(
 			the_future_that_was_polled_least_recently_makes_room, open_fixture,
 			close_fixture),

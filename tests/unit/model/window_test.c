@@ -438,16 +438,72 @@ static void a_later_record_of_an_id_replaces_the_earlier(void **state)
 	assert_null(file_table_find(&table, 3));
 }
 
-static void a_full_table_refuses_new_files_and_keeps_the_old(void **state)
+static void fill_files(struct file_table *table)
+{
+	for (uint32_t id = 1; id <= FILE_TABLE_MAX; id++)
+		assert_int_equal(add_file(table, id, "/path"), 0);
+}
+
+static void a_new_file_takes_the_place_of_those_that_were_not_used_for_longest(void **state)
 {
 	struct file_table table = {0};
 
-	for (uint32_t id = 1; id <= FILE_TABLE_MAX; id++)
-		assert_int_equal(add_file(&table, id, ""), 0);
-	assert_int_equal(add_file(&table, FILE_TABLE_MAX + 1, "/one/more"), -ENOSPC);
-	assert_int_equal(add_file(&table, 1, "/first"), 0);
-	assert_string_equal(file_table_find(&table, 1)->path, "/first");
+	fill_files(&table);
+	file_table_use(&table, 2);
+	assert_int_equal(add_file(&table, FILE_TABLE_MAX + 1, "/one/more"), 0);
+	assert_string_equal(file_table_find(&table, FILE_TABLE_MAX + 1)->path, "/one/more");
+	assert_null(file_table_find(&table, 1));
+	assert_string_equal(file_table_find(&table, 2)->path, "/path");
+	assert_null(file_table_find(&table, FILE_TABLE_MAX / 2));
+	assert_string_equal(file_table_find(&table, FILE_TABLE_MAX)->path, "/path");
 	file_table_clear(&table);
+}
+
+/* The kernel announces a file once, and calls may name it forever. */
+static void a_file_that_is_in_use_stays(void **state)
+{
+	struct file_table table = {0};
+
+	for (uint32_t id = 1; id <= 5 * FILE_TABLE_MAX; id++) {
+		assert_int_equal(add_file(&table, id, "/path"), 0);
+		file_table_use(&table, 7);
+	}
+	assert_true(table.files.count <= FILE_TABLE_MAX);
+	assert_non_null(file_table_find(&table, 7));
+	assert_null(file_table_find(&table, 8));
+	file_table_clear(&table);
+}
+
+static void files_that_are_all_in_use_make_room_by_their_age(void **state)
+{
+	struct file_table table = {0};
+
+	fill_files(&table);
+	for (uint32_t id = 1; id <= FILE_TABLE_MAX; id++)
+		file_table_use(&table, id);
+	file_table_pin(&table, 3);
+	assert_int_equal(add_file(&table, FILE_TABLE_MAX + 1, "/one/more"), 0);
+	assert_int_equal(table.files.count, FILE_TABLE_MAX / 2 + 2);
+	assert_non_null(file_table_find(&table, 3));
+	assert_null(file_table_find(&table, 4));
+	file_table_clear(&table);
+}
+
+static void the_file_of_a_hang_stays(void **state)
+{
+	struct window *window = *state;
+	const struct fbt_hang hang = {.tgid = 7, .call.file = 5};
+	const struct fbt_stop_sender nobody = {.time_ns = 0};
+
+	for (uint32_t id = 1; id <= 2 * FILE_TABLE_MAX; id++) {
+		const struct fbt_file record = {.id = id, .tgid = 7};
+
+		assert_int_equal(window__add_file(window, &record, "/tmp/fifo"), 0);
+		if (id == 10)
+			window__add_hang(window, &hang, &nobody);
+	}
+	assert_string_equal(window__file(window, 5)->path, "/tmp/fifo");
+	assert_null(window__file(window, 6));
 }
 
 static inline const struct fbt_table *find_row(const struct row_table *table, uint32_t nr)
@@ -691,7 +747,11 @@ int main(void)
 		WINDOW_TEST(each_cause_of_loss_has_a_name),
 		cmocka_unit_test(files_are_found_whatever_order_they_come_in),
 		cmocka_unit_test(a_later_record_of_an_id_replaces_the_earlier),
-		cmocka_unit_test(a_full_table_refuses_new_files_and_keeps_the_old),
+		cmocka_unit_test(
+			a_new_file_takes_the_place_of_those_that_were_not_used_for_longest),
+		cmocka_unit_test(a_file_that_is_in_use_stays),
+		cmocka_unit_test(files_that_are_all_in_use_make_room_by_their_age),
+		WINDOW_TEST(the_file_of_a_hang_stays),
 		cmocka_unit_test(the_busiest_threads_are_kept_and_the_others_added_up),
 		cmocka_unit_test(the_sum_of_what_is_not_known_is_not_known),
 		cmocka_unit_test(rows_are_found_whatever_order_they_come_in),

@@ -334,6 +334,17 @@ static void a_step_that_is_still_open_says_so(void **state)
 			"; incomplete: still open when the window ended [efficiency_low]\n");
 }
 
+static void a_step_of_a_sampled_function_was_not_open_when_the_window_ended(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.complete = false;
+	fixture->step.record.end = FBT_END_TRUNCATED;
+	fixture->step.record.header.flags |= FBT_STEP_SAMPLED;
+	escalate(fixture);
+	assert_one_line(fixture->errors, "; incomplete: cut off [efficiency_low]\n");
+}
+
 static void a_step_whose_thread_exited_says_so(void **state)
 {
 	struct fixture *fixture = *state;
@@ -469,6 +480,7 @@ int main(void)
 		TEST(the_longest_of_an_interval_is_no_longer_than_its_sum),
 		TEST(an_incomplete_step_says_why),
 		TEST(a_step_that_is_still_open_says_so),
+		TEST(a_step_of_a_sampled_function_was_not_open_when_the_window_ended),
 		TEST(a_step_whose_thread_exited_says_so),
 		TEST(names_from_the_target_are_escaped),
 		TEST(a_name_without_end_leaves_room_for_the_rest),

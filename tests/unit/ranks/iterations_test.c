@@ -300,6 +300,31 @@ static void steps_of_native_functions_are_in_no_iteration(void **state)
 	assert_int_equal(fixture->count, 0);
 }
 
+/* One rank is slowed down in the second half: it is late in none of the iterations that remain. */
+static void steps_under_pytorchs_profiler_are_in_no_iteration(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint64_t n = 1; n <= 40; n++) {
+		struct step step =
+			make_tokens(RANK1, n * 10 * MS + 5 * MS, n * 10 * MS + 9 * MS, 1);
+		struct step engine = make_step(CORE, CORE_STEP, n * 10 * MS, n * 10 * MS + 9 * MS);
+
+		if (n > 20) {
+			step.record.header.flags |= FBT_STEP_PROFILED;
+			engine.record.header.flags |= FBT_STEP_PROFILED;
+		}
+		add_tick(fixture, RANK0, n, 1);
+		add(fixture, step);
+		add(fixture, engine);
+	}
+	flush(fixture);
+	/* Those of both ranks, and those of the engine's own process. */
+	assert_int_equal(fixture->count, 40);
+	for (size_t i = 0; i < fixture->count; i++)
+		assert_true(fixture->kept[i].begins_ns[0] < 210 * MS);
+}
+
 static void the_step_of_the_engine_is_the_one_around(void **state)
 {
 	struct fixture *fixture = *state;
@@ -397,6 +422,7 @@ int main(void)
 		TEST(ranks_begin_with_one_function),
 		TEST(functions_are_the_same_by_their_names),
 		TEST(steps_of_native_functions_are_in_no_iteration),
+		TEST(steps_under_pytorchs_profiler_are_in_no_iteration),
 		TEST(the_step_of_the_engine_is_the_one_around),
 		TEST(others_go_on_without_a_rank_that_has_ended),
 		TEST(ticks_that_wait_are_bounded),

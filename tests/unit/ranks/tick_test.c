@@ -75,6 +75,30 @@ static void steps_that_were_cut_off_are_in_no_tick(void **state)
 	assert_false(ticker_end(&ticker, &tick));
 }
 
+static struct step profiled(struct step step)
+{
+	step.record.header.flags |= FBT_STEP_PROFILED;
+	return step;
+}
+
+static void steps_under_pytorchs_profiler_are_in_no_tick(void **state)
+{
+	struct ticker ticker = {.tgid = 7};
+	struct tick tick;
+
+	assert_false(add(&ticker, make_tokens(7, 10 * MS, 13 * MS, 5), &tick));
+	assert_false(add(&ticker, make_step(7, SAMPLE, 14 * MS, 15 * MS), &tick));
+	assert_true(add(&ticker, profiled(make_tokens(7, 20 * MS, 29 * MS, 6)), &tick));
+	assert_int_equal(tick.begin_ns, 10 * MS);
+	assert_int_equal(tick.next_ns, 20 * MS);
+	assert_false(add(&ticker, profiled(make_step(7, SAMPLE, 30 * MS, 35 * MS)), &tick));
+	assert_false(add(&ticker, make_step(7, SAMPLE, 36 * MS, 37 * MS), &tick));
+	assert_false(ticker_end(&ticker, &tick));
+	assert_false(add(&ticker, make_tokens(7, 40 * MS, 42 * MS, 7), &tick));
+	assert_true(ticker_end(&ticker, &tick));
+	assert_int_equal(tick.begin_ns, 40 * MS);
+}
+
 static void parts_are_those_of_all_steps_and_of_the_gaps_between(void **state)
 {
 	struct step first = make_tokens(7, 10 * MS, 20 * MS, 5);
@@ -141,6 +165,7 @@ int main(void)
 		TEST(the_function_with_arguments_leads),
 		TEST(without_arguments_the_first_function_leads),
 		TEST(steps_that_were_cut_off_are_in_no_tick),
+		TEST(steps_under_pytorchs_profiler_are_in_no_tick),
 		TEST(parts_are_those_of_all_steps_and_of_the_gaps_between),
 		TEST(a_wait_for_a_cpu_is_that_of_the_limit_if_that_was_reached_so_long),
 	};

@@ -233,12 +233,16 @@ static void a_total_that_did_not_change_is_zero(void **state)
 	cost = stream_add(&fixture->stream, FBT_EVENT_COST, sizeof(*cost), NULL, 0);
 	cost->step_ns = 900;
 	cost->cpu_ns = 12345;
+	cost->collections = 40;
+	cost->collection_ns = 700;
 	push(fixture, 1500);
 	add_step(&fixture->stream, 70, 1, 3 * SECOND, 4 * SECOND);
 	push(fixture, 4 * SECOND);
 	window = replay(fixture, 1, 4 * SECOND, NULL);
 	assert_int_equal(window->cost.step_ns, 900);
 	assert_int_equal(window->cost.cpu_ns, 0);
+	assert_int_equal(window->cost.collections, 0);
+	assert_int_equal(window->cost.collection_ns, 700);
 }
 
 static void a_request_keeps_its_place(void **state)

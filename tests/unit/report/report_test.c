@@ -72,6 +72,16 @@ static void lost_records_are_warned_of_by_cause(void **state)
 	assert_has(fixture->text, "lost 1,234 (calls 1,234)\n");
 }
 
+static void records_without_room_are_not_told_as_damaged(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->window->unkept_records = 3;
+	finish(fixture);
+	assert_has(fixture->text, "! 3 records found no room: ");
+	assert_has_not(fixture->text, "damaged");
+}
+
 static void processes_that_were_not_kept_have_a_warning_of_their_own(void **state)
 {
 	struct fixture *fixture = *state;
@@ -144,6 +154,46 @@ static void a_step_that_was_open_at_the_end_is_no_reason_to_warn(void **state)
 	finish(fixture);
 	assert_has_not(fixture->text, "\n! ");
 	assert_has(fixture->text, "incomplete steps: 1, of which still open at the end: 1\n");
+}
+
+static void write_truncated(struct fixture *fixture)
+{
+	struct step step = make_step(fixture, MS);
+
+	step.complete = false;
+	step.record.end = FBT_END_TRUNCATED;
+	fixture->window->incomplete_steps++;
+	write_step(fixture, &step);
+}
+
+static void steps_that_sampling_cut_off_were_not_open_at_the_end(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->window->sampling[1] =
+		(struct fbt_sampling){.kind = 1, .watched_ns = 1, .off_ns = 1, .cut_steps = 2};
+	for (int i = 0; i < 3; i++)
+		write_truncated(fixture);
+	finish(fixture);
+	assert_says(fixture->text,
+		    "incomplete steps: 3, of which still open at the end: 1, cut off by switching "
+		    "probes off: 2\n");
+	assert_says(fixture->text, "mean and CV: end of window 1, switching probes off 2\n");
+	assert_has(fixture->text, "* cut off: its probes were switched off\n");
+	assert_has_not(fixture->text, "are incomplete: records were lost");
+}
+
+/* More than there are records of. */
+static void cut_steps_without_a_record_are_not_subtracted(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->window->sampling[1] =
+		(struct fbt_sampling){.kind = 1, .watched_ns = 1, .off_ns = 1, .cut_steps = 7};
+	write_truncated(fixture);
+	finish(fixture);
+	assert_says(fixture->text,
+		    "incomplete steps: 1, of which cut off by switching probes off: 1\n");
 }
 
 static void steps_of_which_none_returned_have_no_percentiles(void **state)
@@ -410,12 +460,15 @@ int main(void)
 		TEST(a_window_without_steps_says_so_and_what_to_do),
 		TEST(a_stream_that_was_cut_off_is_said_to_be),
 		TEST(lost_records_are_warned_of_by_cause),
+		TEST(records_without_room_are_not_told_as_damaged),
 		TEST(processes_that_were_not_kept_have_a_warning_of_their_own),
 		TEST(one_process_that_was_not_kept_is_warned_of_too),
 		TEST(that_nothing_was_lost_is_said_too),
 		TEST(incomplete_steps_are_counted_and_marked),
 		TEST(a_step_that_did_not_return_is_listed_but_not_in_the_percentiles),
 		TEST(a_step_that_was_open_at_the_end_is_no_reason_to_warn),
+		TEST(steps_that_sampling_cut_off_were_not_open_at_the_end),
+		TEST(cut_steps_without_a_record_are_not_subtracted),
 		TEST(steps_of_which_none_returned_have_no_percentiles),
 		TEST(the_headline_names_an_outlier),
 		TEST(categories_are_shown_per_step_and_in_total),

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/step.h"
+#include "profile/records.h"
+
+#define KINDS 8
+
+struct sent {
+	struct fbt_kind kinds[KINDS];
+	struct fbt_step steps[KINDS];
+	size_t kind_count;
+	size_t step_count;
+};
+
+static void keep(void *ctx, const void *data, size_t size)
+{
+	const struct fbt_header *header = data;
+	struct sent *sent = ctx;
+
+	if (header->type == FBT_EVENT_KIND && sent->kind_count < KINDS)
+		memcpy(&sent->kinds[sent->kind_count++], data, sizeof(struct fbt_kind));
+	if (header->type == FBT_EVENT_STEP && sent->step_count < KINDS)
+		memcpy(&sent->steps[sent->step_count++], data, sizeof(struct fbt_step));
+}
+
+/* A step with these members of its shape, each followed by a comma. */
+#define STEP(members)                                                                              \
+	"{\"event\":\"step_prof\",\"shape\":{" members "\"pid\":7,\"tid\":7,\"start_us\":10},"     \
+	"\"stage_us\":{\"total\":7},\"source\":\"ferrum-bpftrace\"}\n"
+
+#define WINDOW                                                                                     \
+	"{\"event\":\"window_prof\",\"shape\":{\"detail\":\"steps\"},\"stage_us\":{\"total\":900}" \
+	","                                                                                        \
+	"\"source\":\"ferrum-bpftrace\"}\n"
+
+static struct sent send(const char *text)
+{
+	struct sent sent = {.kind_count = 0};
+	const struct record_output output = {keep, &sent};
+	char path[] = "/tmp/fbt-profile-XXXXXX";
+	int fd = mkstemp(path), err;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	err = profile_send_records(path, &output);
+	unlink(path);
+	assert_int_equal(err, 0);
+	return sent;
+}
+
+static void each_end_of_a_step_is_known_again(void **state)
+{
+	static const char *const names[] = {"return", "unwound", "truncated", "exited", "raised"};
+	struct sent sent = send(STEP("\"kind\":\"f\",\"end\":\"return\",") STEP(
+		"\"kind\":\"f\",\"end\":\"unwound\",") STEP("\"kind\":\"f\",\"end\":\"truncated\",")
+					STEP("\"kind\":\"f\",\"end\":\"exited\",")
+						STEP("\"kind\":\"f\",\"end\":\"raised\","));
+
+	(void)state;
+	assert_int_equal(sent.step_count, 5);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_string_equal(step_end_name((enum fbt_step_end)sent.steps[i].end), names[i]);
+}
+
+static bool is_python(const char *text)
+{
+	struct sent sent = send(text);
+
+	assert_int_equal(sent.kind_count, 1);
+	assert_int_equal(sent.steps[0].kind, sent.kinds[0].kind);
+	return sent.kinds[0].header.flags & FBT_KIND_PYTHON;
+}
+
+/* Their classes are by tokens, because their waits look like work. */
+static void a_function_with_tokens_and_no_address_is_one_of_python(void **state)
+{
+	(void)state;
+	assert_true(
+		is_python(STEP("\"kind\":\"f\",\"step_source\":\"function\",\"arg.n_tokens\":3,")));
+	assert_true(
+		is_python(STEP("\"kind\":\"f\",\"step_source\":\"function\",\"arg.n_waited\":3,")));
+}
+
+/* vLLM's first step may have had nothing to do. */
+static void arguments_may_begin_with_a_later_step(void **state)
+{
+	struct sent sent = send(STEP("\"kind\":\"f\",\"arg.n_requests\":0,") STEP(
+		"\"kind\":\"f\",\"arg.n_requests\":1,\"arg.n_tokens\":3,"));
+
+	(void)state;
+	assert_int_equal(sent.kind_count, 1);
+	assert_int_equal(sent.kinds[0].arg_count, 2);
+	assert_true(sent.kinds[0].header.flags & FBT_KIND_PYTHON);
+	assert_int_equal(sent.steps[0].arg_mask, 1);
+	assert_int_equal(sent.steps[1].arg_mask, 3);
+	assert_int_equal(sent.steps[1].args[1], 3);
+}
+
+/* Only the last window is sent, with its own functions. */
+static void functions_are_those_of_the_window_that_is_sent(void **state)
+{
+	struct sent sent = send(STEP("\"kind\":\"old\",\"arg.n_tokens\":1,") WINDOW STEP(
+		"\"kind\":\"f\",\"arg.n_waited\":0,") WINDOW STEP("\"kind\":\"after\","));
+
+	(void)state;
+	assert_int_equal(sent.step_count, 1);
+	assert_int_equal(sent.kind_count, 1);
+	assert_int_equal(sent.kinds[0].kind, 1);
+	assert_int_equal(sent.kinds[0].arg_count, 1);
+}
+
+static void other_functions_are_not_of_python(void **state)
+{
+	(void)state;
+	assert_false(is_python(STEP("\"kind\":\"f\",\"step_source\":\"function\","
+				    "\"step_address\":\"0x10\",\"arg.n_tokens\":3,")));
+	assert_false(
+		is_python(STEP("\"kind\":\"f\",\"step_source\":\"usdt\",\"arg.n_tokens\":3,")));
+	assert_false(is_python(STEP("\"kind\":\"f\",\"step_source\":\"function\",\"arg.n\":3,")));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_end_of_a_step_is_known_again),
+		cmocka_unit_test(a_function_with_tokens_and_no_address_is_one_of_python),
+		cmocka_unit_test(arguments_may_begin_with_a_later_step),
+		cmocka_unit_test(functions_are_those_of_the_window_that_is_sent),
+		cmocka_unit_test(other_functions_are_not_of_python),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
