@@ -2,7 +2,6 @@
 #include "python/steps.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,17 +11,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "proc/maps.h"
 #include "python/engines.h"
 #include "python/guest.h"
+#include "python/markers.h"
 #include "steps/python_spec.h"
 
 /* How long an order may wait for the GIL: C code may keep it for a whole step. */
 #define ORDER_NS (2 * NS_PER_S)
 #define BEAT_NS	 (NS_PER_S / 2)
-
-/* Its file, or the memfd from which it was injected. */
-#define LIBRARY "libferrum"
 
 /*
  * The library lets its functions go by itself: see the lease in fbt_python.h. The holder may also
@@ -45,10 +41,12 @@ struct engine {
 	bool is_resolved;  /* its functions were looked up before, so only what is new is */
 	bool is_asked;	   /* of a late one: an order waits for its answer */
 	bool is_told;	   /* that steps are missing */
+	bool is_doubted;   /* it was said that markers are not those of the library */
 	uint64_t limit_ns; /* until when */
 	/* By wish: */
 	unsigned int slots[FBT_PYTHON_SLOTS];
-	bool is_placed[FBT_PYTHON_SLOTS]; /* the slot's markers were handed out */
+	bool is_placed[FBT_PYTHON_SLOTS];  /* the slot's markers were handed out */
+	bool is_refused[FBT_PYTHON_SLOTS]; /* they cannot be */
 	struct answer answers[FBT_PYTHON_SLOTS];
 	bool is_lost[FBT_PYTHON_SLOTS]; /* by slot: it serves no other function */
 };
@@ -275,35 +273,6 @@ static int resolve_first(const struct python_steps *steps, struct engine *engine
 	return err;
 }
 
-/* For maps_search. */
-struct search {
-	uint64_t address;
-	struct mapping mapping;
-};
-
-static bool holds(const struct mapping *mapping, const void *ctx)
-{
-	struct search *search = *(struct search *const *)ctx;
-
-	if (search->address < mapping->start || search->address >= mapping->end ||
-	    !mapping->executable || !mapping->inode)
-		return false;
-	search->mapping = *mapping;
-	search->mapping.path = NULL;
-	return true;
-}
-
-/* Opens the library as the process has mapped it: it may be a memfd. *base: address of offset 0. */
-static int open_library(uint32_t tgid, uint64_t address, uint64_t *base)
-{
-	struct search search = {.address = address}, *ctx = &search;
-
-	if (!maps_search(tgid, LIBRARY, holds, &ctx))
-		return -ENOENT;
-	*base = search.mapping.start - search.mapping.offset;
-	return mapping_open(tgid, &search.mapping);
-}
-
 /* One that add_args has added. */
 static struct step_arg *find_arg(struct step_function *function, const char *name)
 {
@@ -343,15 +312,14 @@ static const char *short_name(const struct python_spec *wish)
 	return colon ? colon + 1 : wish->function;
 }
 
-static int fill(struct step_function *function, const struct python_steps *steps, uint32_t tgid,
-		const struct python_spec *wish, const struct fbt_python_slot *slot)
+static int fill(struct step_function *function, const struct python_steps *steps,
+		const struct python_spec *wish, const struct fbt_python_slot *slot,
+		const struct marker_offsets *offsets)
 {
 	struct stat status;
-	uint64_t base;
 
-	function->fd = open_library(tgid, slot->begin, &base);
-	if (function->fd < 0 || fstat(function->fd, &status))
-		return function->fd < 0 ? function->fd : -errno;
+	if (fstat(function->fd, &status))
+		return -errno;
 	function->device = status.st_dev;
 	function->inode = status.st_ino;
 	function->name = strdup(short_name(wish));
@@ -361,32 +329,46 @@ static int fill(struct step_function *function, const struct python_steps *steps
 		return -ENOMEM;
 	function->is_python = true;
 	function->builtin = steps->from_table;
-	function->begin_offset = slot->begin - base;
+	function->begin_offset = offsets->begin;
 	function->begin_emulated = true;
-	function->raised_offset = slot->raised - base;
+	function->raised_offset = offsets->raised;
 	add_args(function, wish);
-	if (vec_push(&function->exit_offsets, slot->end - base) ||
+	if (vec_push(&function->exit_offsets, offsets->end) ||
 	    vec_push(&function->exit_offsets, function->raised_offset))
 		return -ENOMEM;
 	return 0;
 }
 
 static int add_function(const struct python_steps *steps, const struct engine *engine,
-			const struct python_spec *wish, const struct fbt_python_slot *answer,
+			unsigned int index, const struct fbt_python_slot *answer,
 			function_vec *functions)
 {
 	struct step_function *function = step_function_new();
-	int err = function ? fill(function, steps, engine->tgid, wish, answer) : -ENOMEM;
+	struct marker_offsets offsets;
+	int err = function ? 0 : -ENOMEM;
 
+	if (!err) {
+		function->fd =
+			python_markers_open(engine->tgid, engine->slots[index], answer, &offsets);
+		err = function->fd < 0 ? function->fd : 0;
+	}
+	if (!err)
+		err = fill(function, steps, &steps->wishes.items[index], answer, &offsets);
 	if (!err)
 		err = vec_push(functions, function);
-	if (err) {
-		if (function)
-			step_function_free(function);
-		log_err("process %u: the markers of libferrum_python.so: %s", engine->tgid,
-			strerror(-err));
-	}
+	if (err && function)
+		step_function_free(function);
 	return err;
+}
+
+/* Its functions are no steps, and the trace goes on. */
+static void refuse(struct engine *engine, unsigned int index, int err)
+{
+	engine->is_refused[index] = true;
+	if (!engine->is_doubted)
+		log_warn("process %u: its Python functions cannot be steps: %s", engine->tgid,
+			 python_markers_text(err));
+	engine->is_doubted = true;
 }
 
 static int take_answers(const struct python_steps *steps, struct engine *engine,
@@ -403,11 +385,15 @@ static int take_answers(const struct python_steps *steps, struct engine *engine,
 		engine->answers[i].found = answer.found;
 		snprintf(engine->answers[i].text, sizeof(engine->answers[i].text), "%s",
 			 answer.text);
-		if (answer.found != FBT_PYTHON_FOUND)
+		if (answer.found != FBT_PYTHON_FOUND || engine->is_refused[i])
 			continue;
-		err = add_function(steps, engine, wish, &answer, functions);
-		if (err)
+		err = add_function(steps, engine, i, &answer, functions);
+		if (err == -ENOMEM)
 			return err;
+		if (err) {
+			refuse(engine, i, err);
+			continue;
+		}
 		engine->is_placed[i] = true;
 		if (answer.more)
 			log_warn("process %u: py:%s: %u definition%s only: more of its subclasses "
@@ -554,7 +540,7 @@ static int count_found(const struct python_steps *steps, const struct engine *en
 		struct fbt_python_slot answer;
 
 		python_guest__answer(engine->guest, engine->slots[i], &answer);
-		count += answer.found == FBT_PYTHON_FOUND;
+		count += answer.found == FBT_PYTHON_FOUND && !engine->is_refused[i];
 	}
 	return count;
 }
@@ -630,7 +616,7 @@ static void count_functions(const struct python_steps *steps, const struct engin
 		struct python_count count;
 
 		python_guest__answer(engine->guest, engine->slots[i], &answer);
-		if (answer.found != FBT_PYTHON_ARMED)
+		if (answer.found != FBT_PYTHON_ARMED || engine->is_refused[i])
 			continue;
 		count = (struct python_count){
 			.tgid = engine->tgid,

@@ -261,9 +261,13 @@ static bool has_library(struct late_engines *late, struct candidate *candidate, 
 static int trace_process(struct late_engines *late, struct traced *traced)
 {
 	const struct live *live = late->live;
-	int err = steps_found__take_python(live->found, traced);
+	int added = steps_found__take_python(live->found, traced);
+	int err;
 
-	err = err ? err : steps_found__describe(live->found);
+	/* Its functions were refused, which was said. */
+	if (added <= 0)
+		return added ? added : -ENOENT;
+	err = steps_found__describe(live->found);
 	return err ? err : selection_take_late(live, traced);
 }
 
@@ -284,7 +288,7 @@ static void take(struct late_engines *late, uint32_t tgid)
 		late->on_engine(late->ctx, tgid);
 		return;
 	}
-	if (err != -ESRCH)
+	if (err != -ESRCH && err != -ENOENT)
 		log_warn("process %u: its Python steps cannot be traced: %s", tgid, strerror(-err));
 	if (is_new && traced)
 		traced_set__forget(late->live->traced, traced);

@@ -299,7 +299,7 @@ int steps_found__take_python(struct steps_found *found, struct traced *traced)
 	int err = take_functions(found, before, traced);
 
 	err = err ? err : python_stalls__search(found->stalls, traced->tgid);
-	return added < 0 ? added : err;
+	return added < 0 || !err ? added : err;
 }
 
 /* Only numbers of Python functions are given by one to another. */

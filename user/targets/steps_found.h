@@ -55,7 +55,7 @@ bool steps_found__python_is_told(const struct steps_found *found, uint32_t tgid)
 /*
  * In a window that is open: looks for functions of Python in a process, which need not be traced
  * (python_steps__look). take makes step functions of those that were found, of a traced process,
- * and attach probes them.
+ * and returns their number or -errno; attach probes them.
  */
 int steps_found__look_python(struct steps_found *found, uint32_t tgid);
 int steps_found__take_python(struct steps_found *found, struct traced *traced);
