@@ -368,6 +368,18 @@ static int read_maps(const struct inject_target *target, struct inject_verdict *
 	return err;
 }
 
+/* The page is looked for among memfds: if that failed later, a helper would have run for nothing.
+ */
+static void check_memfd(struct inject_verdict *verdict)
+{
+	dev_t device;
+	int err = memfd_device(&device);
+
+	if (err)
+		inject_refuse(verdict, "memory file", "this program cannot make one: %s",
+			      strerror(-err));
+}
+
 int inject_check(struct inject_target *target, struct inject_verdict *verdict, uint32_t tgid,
 		 enum inject_purpose purpose)
 {
@@ -389,8 +401,10 @@ int inject_check(struct inject_target *target, struct inject_verdict *verdict, u
 		inject_check_cuda(verdict, target->process, &maps);
 	else if (purpose == INJECT_FOR_PYTHON)
 		inject_check_python(verdict, target->process, &maps);
-	if (!verdict->present)
+	if (!verdict->present) {
+		check_memfd(verdict);
 		check_all(target, verdict, &maps);
+	}
 out:
 	maps_free(&maps);
 	return !err && inject_refused(verdict) ? -EPERM : err;
