@@ -19,6 +19,7 @@
 #include "proc/process.h"
 #include "proc/status.h"
 #include "elf/elf_file.h"
+#include "sandbox/privilege.h"
 
 /*
  * Bit of SIGCANCEL (32) in SigCgt: glibc installs its handler when pthread_cancel is first called.
@@ -380,6 +381,17 @@ static void check_memfd(struct inject_verdict *verdict)
 			      strerror(-err));
 }
 
+/* Only its map leads to an injected library, whose markers are to be probed. */
+static void check_map_files(struct inject_verdict *verdict)
+{
+	struct privilege_state privilege;
+
+	if (!privilege_read(&privilege) && !privilege_has(&privilege, CAP_CHECKPOINT_RESTORE))
+		inject_refuse(verdict, "access",
+			      "needs CAP_CHECKPOINT_RESTORE to probe a library that is in memory "
+			      "only: grant it, or " INJECT_INSTEAD);
+}
+
 int inject_check(struct inject_target *target, struct inject_verdict *verdict, uint32_t tgid,
 		 enum inject_purpose purpose)
 {
@@ -403,6 +415,8 @@ int inject_check(struct inject_target *target, struct inject_verdict *verdict, u
 		inject_check_python(verdict, target->process, &maps);
 	if (!verdict->present) {
 		check_memfd(verdict);
+		if (purpose == INJECT_FOR_PYTHON)
+			check_map_files(verdict);
 		check_all(target, verdict, &maps);
 	}
 out:
