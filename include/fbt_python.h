@@ -24,13 +24,22 @@
  */
 #define FBT_PYTHON_FILE	   "<frozen importlib.ferrum_python>"
 #define FBT_PYTHON_MAGIC   0x4e4f48544d525246ull /* "FRRMTHON" as bytes, little-endian */
-#define FBT_PYTHON_VERSION 4
+#define FBT_PYTHON_VERSION 5
 
 #define FBT_PYTHON_SLOTS      16 /* functions at once */
 #define FBT_PYTHON_ATTRIBUTES 4	 /* of one function */
 #define FBT_PYTHON_OWN_MAX                                                                         \
 	8 /* definitions behind one slot: the method, and those that override it */
 #define FBT_PYTHON_ABSENT (-0x7fffffffffffffffll - 1)
+
+/*
+ * Where the library's markers are: a note in its file, so that the tool believes no address of a
+ * process. For each slot the places of begin, end and raised, each as a signed 32-bit distance from
+ * the word that tells it.
+ */
+#define FBT_PYTHON_NOTE_SECTION ".note.ferrum_python"
+#define FBT_PYTHON_NOTE_NAME	"ferrum"
+#define FBT_PYTHON_NOTE_MARKERS 1 /* type of the note */
 
 /* How long the library keeps functions armed without a word from the tool. */
 #define FBT_PYTHON_LEASE_NS 5000000000ull

@@ -200,6 +200,19 @@ static inline void end_call(const struct call *call, const py_object *result)
 	F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15)
 CALLERS(CALLER)
 
+/* One statement for each word: "." is where a statement begins. */
+#define NOTE_WORD(what, N) "\t.long ferrum_python_" what "_" #N " - .\n"
+#define NOTE_ROW(N)	   NOTE_WORD("begin", N) NOTE_WORD("end", N) NOTE_WORD("raised", N)
+
+/* The tool probes only what this says of the file: see fbt_python.h. */
+__asm__("\t.pushsection " FBT_PYTHON_NOTE_SECTION ", \"a\", %note\n"
+	"\t.balign 4\n"
+	"\t.long 1f - 0f, 3f - 2f, 1\n"
+	"0:\t.asciz \"" FBT_PYTHON_NOTE_NAME "\"\n"
+	"1:\t.balign 4\n"
+	"2:\n" CALLERS(NOTE_ROW) "3:\t.popsection\n");
+_Static_assert(FBT_PYTHON_NOTE_MARKERS == 1, "the type of the note");
+
 py_vectorcall python_caller(unsigned int index)
 {
 #define ROW(N) caller_##N,

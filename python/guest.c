@@ -60,16 +60,30 @@ static bool is_armed(const struct guest *guest)
 	return false;
 }
 
-/* Without the GIL. */
+static uint64_t since(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/*
+ * Without the GIL. A call that ends after its slot was armed may have begun before: as many have
+ * ended since as have ended at all, less those that had begun by then.
+ */
 static void publish(struct guest *guest)
 {
 	for (size_t i = 0; i < FBT_PYTHON_SLOTS; i++) {
 		const struct python_slot *slot = &guest->slots[i];
 		struct fbt_python_slot *shared = &guest->page->slots[i];
 
-		shared->ended_raised = __atomic_load_n(&slot->raised, __ATOMIC_RELAXED);
-		shared->ended = __atomic_load_n(&slot->ended, __ATOMIC_RELAXED);
-		shared->begun = __atomic_load_n(&slot->begun, __ATOMIC_RELAXED);
+		uint64_t raised = __atomic_load_n(&slot->raised, __ATOMIC_RELAXED);
+		uint64_t ended = __atomic_load_n(&slot->ended, __ATOMIC_RELAXED);
+
+		ended = since(ended, slot->begun_before);
+		raised = since(raised, slot->raised_before);
+		shared->ended_raised = raised < ended ? raised : ended;
+		shared->ended = ended;
+		shared->begun =
+			__atomic_load_n(&slot->begun, __ATOMIC_RELAXED) - slot->begun_before;
 	}
 }
 

@@ -314,9 +314,8 @@ void python_slot_arm(const struct python *python, struct python_slot *slot, unsi
 
 	if (!slot->own_count || slot->is_armed || slot->is_pinned)
 		return;
-	__atomic_store_n(&slot->begun, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&slot->ended, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&slot->raised, 0, __ATOMIC_RELAXED);
+	slot->begun_before = __atomic_load_n(&slot->begun, __ATOMIC_RELAXED);
+	slot->raised_before = __atomic_load_n(&slot->raised, __ATOMIC_RELAXED);
 	slot->is_armed = true;
 	while (count < slot->own_count && arm(python, &slot->own[count], index))
 		count++;

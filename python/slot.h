@@ -43,6 +43,9 @@ struct python_slot {
 	uint64_t begun;
 	uint64_t ended;
 	uint64_t raised;
+	/* As they were when the slot was armed. None is ever set back: a call may still run. */
+	uint64_t begun_before;
+	uint64_t raised_before;
 };
 
 /*

@@ -188,6 +188,9 @@ void python_torch_begin(struct guest *guest, unsigned int slot)
 	if (!python_torch_is_on(&guest->torch) && python_torch_is_wanted(guest) &&
 	    (!runs_any(guest) || ++guest->torch.inner > INNER_MAX))
 		start(guest, slot);
+	/* It may have let go of the GIL for long, and no other step may come. */
+	if (must_stop(guest))
+		stop(guest);
 	torch_calls_end(&guest->python, &pending);
 	leave(guest);
 }
@@ -214,7 +217,10 @@ void python_torch_end(struct guest *guest, unsigned int slot)
 
 bool python_torch_needs(const struct guest *guest, unsigned int slot)
 {
-	return python_torch_is_on(&guest->torch) && guest->torch.host == slot;
+	const struct python_torch *torch = &guest->torch;
+
+	return (python_torch_is_on(torch) || __atomic_load_n(&torch->is_busy, __ATOMIC_ACQUIRE)) &&
+	       torch->host == slot;
 }
 
 void python_torch_stop_idle(struct guest *guest)

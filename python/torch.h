@@ -45,7 +45,10 @@ static inline bool python_torch_is_on(const struct python_torch *torch)
 void python_torch_begin(struct guest *guest, unsigned int slot);
 void python_torch_end(struct guest *guest, unsigned int slot);
 
-/* Whether the profiler is on, and only a call of this slot can stop it: it must stay armed. */
+/*
+ * Whether the profiler is on, or is just being started, and only a call of this slot can stop it:
+ * it must stay armed.
+ */
 bool python_torch_needs(const struct guest *guest, unsigned int slot);
 
 /* Stops a profiler that nobody wants any more, if no step runs. Needs the GIL. */

@@ -257,5 +257,25 @@ if [ "$(uname -m)" = x86_64 ]; then
 	[ "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" != 0 ] || set=bpf,perfmon
 	works_on_gpu 'inject into an own process' $set -p $own "${inject[@]}"
 	kill $own $other
+
+	# The interpreter itself, so that the process has its name.
+	cp "$FBT_BUILD/libferrum_python.so" tests/live/python/endless.py "$bin"
+	python=("$(realpath /usr/bin/python3)" -I "$bin/endless.py")
+	python_step=(--step py:__main__:step -n 5)
+	as $us env LD_PRELOAD="$bin/libferrum_python.so" "${python[@]}"
+	works 'steps of a preloaded library' bpf,perfmon -p "$PID" "${python_step[@]}"
+	kill "$PID"
+	as $us "${python[@]}"
+	with $set "${out[@]}" -p "$PID" --python=inject "${python_step[@]}"
+	is 'inject into an own interpreter without CAP_CHECKPOINT_RESTORE: no steps' "$STATUS" 1
+	has 'inject into an own interpreter without CAP_CHECKPOINT_RESTORE: says so' "$OUT.err" \
+		'was not injected: .*CAP_CHECKPOINT_RESTORE'
+	is 'nothing is injected that cannot be traced' "$(grep -c ferrum "/proc/$PID/maps")" 0
+	works 'inject into an own interpreter' $set,checkpoint_restore -p "$PID" --python=inject "${python_step[@]}"
+	with $set "${out[@]}" -p "$PID" "${python_step[@]}"
+	has 'a later trace without CAP_CHECKPOINT_RESTORE: says so' "$OUT.err" CAP_CHECKPOINT_RESTORE
+	with $set "${out[@]}" -p "$PID" -d 0.1
+	is 'a later trace without CAP_CHECKPOINT_RESTORE: its calls are traced all the same' "$STATUS" 0
+	kill "$PID"
 fi
 finish

@@ -21,10 +21,14 @@ run_late()
 	run_tool -p "$ENGINE" "$@"
 	wait_attached "$TOOL" || { sed 's/^/# /' "$OUT.err" && not_ok "$NAME: the tool attaches"; }
 	echo >&7
+	if [ -n "${COLLECTS:-}" ]; then
+		holds "$NAME: the probes of collections are removed" await_lines 1 "$dear" "$OUT.err"
+		echo >&7
+	fi
 	for ((n = 1; n <= (workers ? workers : 1); n++)); do
 		await_lines "$n" 'since the trace began' "$OUT.err" || not_ok "$NAME: worker $n is found"
 		pid=$(grep -E 'since the trace began' "$OUT.err" | sed -n "${n}s/.*process \([0-9]*\) .*/\1/p")
-		await_steps 50 "$pid" || not_ok "$NAME: worker $n has steps"
+		await_steps "${STEPS:-50}" "$pid" || not_ok "$NAME: worker $n has steps"
 		echo "$n" >"$TMP/truth.json.stop"
 	done
 	while [ ! -e "$TMP/truth.json" ]; do sleep 0.02; done
@@ -34,6 +38,8 @@ run_late()
 	end_tool
 	[ -z "${SHOW:-}" ] || cat "$OUT.err" "$OUT.report"
 }
+
+dear='collections are not measured any more'
 
 # With the first seen step of a worker all that follow.
 check_late()
@@ -61,4 +67,10 @@ preload=$LIBRARY CLOSES=1 run_late 'a worker that closes all of its descriptors'
 check_late
 preload='' run_late 'modules that are loaded late' 0 --python=inject
 check_late
+
+# Steps of some seconds: each second it is looked whether the probes cost too much, and that is said.
+preload='' COLLECTS=1 STEPS=600 RATE_GUARD=1 run_late 'a worker that collects' 1 --python=inject
+is "$NAME: once removed, the probes are not set in it again" "$(grep -c "$dear" "$OUT.err")" 1
+fact "$NAME: the report says so of both" \
+	'[p["python"]["collections"] for p in R["processes"] if "python" in p] == ["off"] * 2'
 finish

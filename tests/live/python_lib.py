@@ -149,6 +149,21 @@ target.ask('end_wait')
 seen = slot(tool.ask('count'))
 fact('a call that was in flight at the end has ended', seen['begun'] == seen['ended'] == 1, seen)
 
+# A call that is still running when its function is armed again, as by a tool that is started anew.
+tool.arm('__main__:Core.wait')
+target.ask('start_wait')
+tool.arm('__main__:Core.wait')
+seen = [slot(tool.ask('count'))]
+target.ask('end_wait')
+seen.append(slot(tool.ask('count')))
+target.ask('start_wait')
+target.ask('end_wait')
+seen.append(slot(tool.ask('count')))
+tool.ask('disarm')
+counts = [(s['begun'], s['ended']) for s in seen]
+fact('armed again, a call that began before counts neither as begun nor as ended',
+     counts == [(0, 0), (0, 0), (1, 1)], counts)
+
 for wish, found, text in (('nowhere:f', NO_MODULE, 'nowhere'), ('__main__:Core.absent', NO_NAME, 'absent'),
                           ('__main__:absent.step', NO_NAME, 'absent'), ('__main__', NO_NAME, '__main__'),
                           ('__main__:Core.stpe', NO_NAME, 'stpe (did you mean step?)'),

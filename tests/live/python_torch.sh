@@ -160,6 +160,27 @@ end old
 holds 'an old PyTorch: by the thread that started it' files \
 	"[l['thread'] == T['thread'] for l in L if l['call'] == 'disable'] == [True] and len(ops) >= 20"
 
+# The window ends while PyTorch is just starting; no step of the engine comes afterwards.
+SLOW=2 start old
+open_window 1
+await enable
+touch "$TMP/idle"
+close_window 1
+is 'a slow start: stopped as soon as it was started' "$(calls)" "$names"
+is 'a slow start: exported all the same' "$(count 'kineto_*.json')" 1
+end 'a slow start'
+
+# The tool is killed meanwhile, and the library gives the functions back before PyTorch has started. As another
+# thread is in the step, the end of that call does not stop it.
+SLOW=8 HOLDS=1 start old
+open_window 1
+await enable
+touch "$TMP/idle"
+kill -KILL "$TOOL"
+wait "$TOOL" 2>/dev/null
+await disable
+end 'killed in a slow start'
+
 # A worker that begins while the window is open.
 rm -rf "$TMP/worker"
 start new

@@ -57,8 +57,15 @@ static int count_calls(struct python_steps *steps, const process_vec *processes,
 	function_vec functions = {0};
 	uint64_t start_ns, now_ns;
 
-	vec_for_each (process, processes)
-		python_steps__search(steps, process->tgid, false, &functions);
+	/* The first is the one that -p names. */
+	for (size_t i = 1; i < processes->count; i++)
+		python_steps__ask(steps, processes->items[i].tgid);
+	for (size_t i = 0; i < processes->count; i++) {
+		const struct python_search search = {.tgid = processes->items[i].tgid,
+						     .is_named = !i};
+
+		python_steps__search(steps, &search, &functions);
+	}
 	step_functions_free(&functions);
 	python_steps__explain(steps);
 	vec_for_each (process, processes)

@@ -19,6 +19,7 @@
 #include "proc/process.h"
 #include "proc/status.h"
 #include "elf/elf_file.h"
+#include "sandbox/privilege.h"
 
 /*
  * Bit of SIGCANCEL (32) in SigCgt: glibc installs its handler when pthread_cancel is first called.
@@ -368,6 +369,29 @@ static int read_maps(const struct inject_target *target, struct inject_verdict *
 	return err;
 }
 
+/* The page is looked for among memfds: if that failed later, a helper would have run for nothing.
+ */
+static void check_memfd(struct inject_verdict *verdict)
+{
+	dev_t device;
+	int err = memfd_device(&device);
+
+	if (err)
+		inject_refuse(verdict, "memory file", "this program cannot make one: %s",
+			      strerror(-err));
+}
+
+/* Only its map leads to an injected library, whose markers are to be probed. */
+static void check_map_files(struct inject_verdict *verdict)
+{
+	struct privilege_state privilege;
+
+	if (!privilege_read(&privilege) && !privilege_has(&privilege, CAP_CHECKPOINT_RESTORE))
+		inject_refuse(verdict, "access",
+			      "needs CAP_CHECKPOINT_RESTORE to probe a library that is in memory "
+			      "only: grant it, or " INJECT_INSTEAD);
+}
+
 int inject_check(struct inject_target *target, struct inject_verdict *verdict, uint32_t tgid,
 		 enum inject_purpose purpose)
 {
@@ -389,8 +413,12 @@ int inject_check(struct inject_target *target, struct inject_verdict *verdict, u
 		inject_check_cuda(verdict, target->process, &maps);
 	else if (purpose == INJECT_FOR_PYTHON)
 		inject_check_python(verdict, target->process, &maps);
-	if (!verdict->present)
+	if (!verdict->present) {
+		check_memfd(verdict);
+		if (purpose == INJECT_FOR_PYTHON)
+			check_map_files(verdict);
 		check_all(target, verdict, &maps);
+	}
 out:
 	maps_free(&maps);
 	return !err && inject_refused(verdict) ? -EPERM : err;

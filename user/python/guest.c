@@ -373,9 +373,12 @@ int python_guest__poll(const struct python_guest *guest)
 	return load(&guest->page->phase) == FBT_PYTHON_DEAD ? -EPIPE : -EAGAIN;
 }
 
-static void await(struct python_guest *guest, uint32_t seen)
+/* At most until then, and not for longer than LOOK_NS. */
+static void await_change(struct python_guest *guest, uint32_t seen, uint64_t deadline_ns)
 {
-	struct timespec timeout = {.tv_nsec = LOOK_NS};
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+	struct timespec timeout = {.tv_nsec = (long)(left_ns < LOOK_NS ? left_ns : LOOK_NS)};
 
 	syscall(SYS_futex, &guest->page->order, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
@@ -383,6 +386,20 @@ static void await(struct python_guest *guest, uint32_t seen)
 static void wake(struct python_guest *guest)
 {
 	syscall(SYS_futex, &guest->page->order, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+int python_guest__await(struct python_guest *guest, uint64_t deadline_ns)
+{
+	for (;;) {
+		uint32_t seen = load(&guest->page->order);
+		int err = python_guest__poll(guest);
+
+		if (err != -EAGAIN)
+			return err;
+		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns)
+			return python_guest__withdraw(guest) ? -ETIMEDOUT : -EAGAIN;
+		await_change(guest, seen, deadline_ns);
+	}
 }
 
 int python_guest__order(struct python_guest *guest, enum fbt_python_command command,
@@ -393,26 +410,17 @@ int python_guest__order(struct python_guest *guest, enum fbt_python_command comm
 	while ((err = python_guest__ask(guest, command)) == -EAGAIN) {
 		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns)
 			return -ETIMEDOUT;
-		await(guest, load(&guest->page->order));
+		await_change(guest, load(&guest->page->order), deadline_ns);
 	}
-	while (!err) {
-		uint32_t seen = load(&guest->page->order);
-
-		err = python_guest__poll(guest);
-		if (err != -EAGAIN)
-			return err;
-		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns && python_guest__withdraw(guest))
-			return -ETIMEDOUT;
-		/*
-		 * An order that was taken is done in a moment, with the GIL held, unless the
-		 * process is stopped.
-		 */
-		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns + NS_PER_S)
-			return -ETIMEDOUT;
-		await(guest, seen);
-		err = 0;
-	}
-	return err;
+	if (!err)
+		err = python_guest__await(guest, deadline_ns);
+	/*
+	 * An order that was taken is done in a moment, with the GIL held, unless the process is
+	 * stopped.
+	 */
+	if (err == -EAGAIN)
+		err = python_guest__await(guest, deadline_ns + NS_PER_S);
+	return err == -EAGAIN ? -ETIMEDOUT : err;
 }
 
 static void end_text(char *text, size_t size)

@@ -65,6 +65,13 @@ int python_guest__order(struct python_guest *guest, enum fbt_python_command comm
 int python_guest__ask(struct python_guest *guest, enum fbt_python_command command);
 int python_guest__poll(const struct python_guest *guest);
 
+/*
+ * Waits for the answer to an order that ask has given, at most until deadline_ns. 0; -ETIMEDOUT,
+ * and the order was withdrawn; -EAGAIN the library is just about it; -EPIPE. Whoever asks several
+ * first, and then waits for all until one deadline, is not held up by each of them.
+ */
+int python_guest__await(struct python_guest *guest, uint64_t deadline_ns);
+
 /* false: the library has begun with the order, so it will be answered. */
 bool python_guest__withdraw(struct python_guest *guest);
 

@@ -2,7 +2,6 @@
 #include "python/steps.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,17 +11,17 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "proc/maps.h"
 #include "python/engines.h"
 #include "python/guest.h"
+#include "python/markers.h"
 #include "steps/python_spec.h"
 
-/* How long an order may wait for the GIL: C code may keep it for a whole step. */
+/*
+ * How long an order may wait for the GIL: C code may keep it for a whole step. Processes that -p
+ * does not name are waited for together, no longer than one that it names.
+ */
 #define ORDER_NS (2 * NS_PER_S)
 #define BEAT_NS	 (NS_PER_S / 2)
-
-/* Its file, or the memfd from which it was injected. */
-#define LIBRARY "libferrum"
 
 /*
  * The library lets its functions go by itself: see the lease in fbt_python.h. The holder may also
@@ -40,15 +39,19 @@ struct answer {
 struct engine {
 	uint32_t tgid;
 	struct python_guest *guest;
+	bool is_named;	  /* by -p */
+	bool is_searched; /* python_steps__search has looked for functions */
 	bool is_armed;
 	bool is_late;	   /* a window is open, so nothing is waited for */
 	bool is_resolved;  /* its functions were looked up before, so only what is new is */
-	bool is_asked;	   /* of a late one: an order waits for its answer */
+	bool is_asked;	   /* an order waits for its answer */
 	bool is_told;	   /* that steps are missing */
+	bool is_doubted;   /* it was said that markers are not those of the library */
 	uint64_t limit_ns; /* until when */
 	/* By wish: */
 	unsigned int slots[FBT_PYTHON_SLOTS];
-	bool is_placed[FBT_PYTHON_SLOTS]; /* the slot's markers were handed out */
+	bool is_placed[FBT_PYTHON_SLOTS];  /* the slot's markers were handed out */
+	bool is_refused[FBT_PYTHON_SLOTS]; /* they cannot be */
 	struct answer answers[FBT_PYTHON_SLOTS];
 	bool is_lost[FBT_PYTHON_SLOTS]; /* by slot: it serves no other function */
 };
@@ -59,6 +62,9 @@ struct python_steps {
 	VEC(struct engine) engines;
 	VEC(uint32_t) told; /* processes whose library cannot be had, which was said */
 	uint64_t beat_ns;   /* when to beat next */
+	/* How much longer processes that -p does not name are waited for. */
+	uint64_t search_left_ns;
+	uint64_t arm_left_ns;
 };
 
 static int add_wish(struct python_steps *steps, const char *text)
@@ -87,6 +93,8 @@ struct python_steps *python_steps__new(const struct step_spec *specs, size_t cou
 {
 	struct python_steps *steps = calloc(1, sizeof(*steps));
 
+	if (steps)
+		steps->search_left_ns = steps->arm_left_ns = ORDER_NS;
 	if (steps && add_wishes(steps, specs, count)) {
 		python_steps__free(steps);
 		return NULL;
@@ -113,17 +121,33 @@ static void tell_changed(const struct python_steps *steps, const struct engine *
 	}
 }
 
-static void disarm(const struct python_steps *steps, struct engine *engine)
+/* Gives all that are armed an order. Answers are waited for afterwards, until one deadline. */
+static void ask_armed(const struct python_steps *steps, enum fbt_python_command command)
 {
-	if (engine->is_armed && !python_guest__order(engine->guest, FBT_PYTHON_DISARM, soon()))
-		tell_changed(steps, engine);
-	engine->is_armed = false;
+	vec_for_each (engine, &steps->engines)
+		engine->is_asked = engine->is_armed && !python_guest__ask(engine->guest, command);
+}
+
+static int await_armed(struct engine *engine, enum fbt_python_command command, uint64_t deadline_ns)
+{
+	/* One that was not asked was just about its last order. */
+	int err = engine->is_asked ? python_guest__await(engine->guest, deadline_ns)
+				   : python_guest__order(engine->guest, command, deadline_ns);
+
+	engine->is_asked = false;
+	return err;
 }
 
 void python_steps__disarm(struct python_steps *steps)
 {
-	vec_for_each (engine, &steps->engines)
-		disarm(steps, engine);
+	uint64_t deadline_ns = soon();
+
+	ask_armed(steps, FBT_PYTHON_DISARM);
+	vec_for_each (engine, &steps->engines) {
+		if (engine->is_armed && !await_armed(engine, FBT_PYTHON_DISARM, deadline_ns))
+			tell_changed(steps, engine);
+		engine->is_armed = false;
+	}
 }
 
 void python_steps__free(struct python_steps *steps)
@@ -251,57 +275,67 @@ static void tell_unserved(const struct engine *engine, int err)
 			engine->tgid, (unsigned long long)(ORDER_NS / NS_PER_S));
 }
 
-/* Has the library look up all wishes. 0 or -errno, with a message. */
-static int resolve(const struct python_steps *steps, const struct engine *engine, bool quiet)
+static int ask(struct engine *engine, enum fbt_python_command command)
+{
+	int err = python_guest__ask(engine->guest, command);
+
+	engine->is_asked = !err;
+	engine->limit_ns = soon();
+	return err;
+}
+
+/* Waits for the answer of a process that -p does not name, and takes that off *left_ns. */
+static int await_other(struct engine *engine, uint64_t *left_ns)
+{
+	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), took_ns;
+	int err = python_guest__await(engine->guest, begin_ns + *left_ns);
+
+	took_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	*left_ns -= took_ns < *left_ns ? took_ns : *left_ns;
+	engine->is_asked = err == -EAGAIN;
+	return err;
+}
+
+/* The same, and gives the order before, unless that was done. */
+static int order_other(struct engine *engine, enum fbt_python_command command, uint64_t *left_ns)
+{
+	int err = engine->is_asked ? 0 : ask(engine, command);
+
+	/* It is just about the order before. */
+	if (err == -EAGAIN && !await_other(engine, left_ns))
+		err = ask(engine, command);
+	return err ? err : await_other(engine, left_ns);
+}
+
+static int order(struct engine *engine, enum fbt_python_command command, uint64_t *left_ns)
+{
+	return engine->is_named ? python_guest__order(engine->guest, command, soon())
+				: order_other(engine, command, left_ns);
+}
+
+/* Has the library look up all wishes. */
+static int resolve(const struct python_steps *steps, struct engine *engine, uint64_t *left_ns)
 {
 	int err;
 
-	write_wishes(steps, engine);
-	err = python_guest__order(engine->guest, FBT_PYTHON_RESOLVE, soon());
+	if (!engine->is_asked)
+		write_wishes(steps, engine);
+	err = order(engine, FBT_PYTHON_RESOLVE, left_ns);
 	if (!err)
 		tell_times(engine);
-	else if (!quiet)
-		tell_unserved(engine, err);
 	return err;
 }
 
 /* Before its probes are in place. */
-static int resolve_first(const struct python_steps *steps, struct engine *engine, bool quiet)
+static int resolve_first(struct python_steps *steps, struct engine *engine, bool quiet)
 {
-	int err = resolve(steps, engine, quiet);
+	int err = resolve(steps, engine, &steps->search_left_ns);
 
 	while (!err && leave_lost_slots(steps, engine))
-		err = resolve(steps, engine, quiet);
+		err = resolve(steps, engine, &steps->search_left_ns);
+	if (err && !quiet)
+		tell_unserved(engine, err);
 	return err;
-}
-
-/* For maps_search. */
-struct search {
-	uint64_t address;
-	struct mapping mapping;
-};
-
-static bool holds(const struct mapping *mapping, const void *ctx)
-{
-	struct search *search = *(struct search *const *)ctx;
-
-	if (search->address < mapping->start || search->address >= mapping->end ||
-	    !mapping->executable || !mapping->inode)
-		return false;
-	search->mapping = *mapping;
-	search->mapping.path = NULL;
-	return true;
-}
-
-/* Opens the library as the process has mapped it: it may be a memfd. *base: address of offset 0. */
-static int open_library(uint32_t tgid, uint64_t address, uint64_t *base)
-{
-	struct search search = {.address = address}, *ctx = &search;
-
-	if (!maps_search(tgid, LIBRARY, holds, &ctx))
-		return -ENOENT;
-	*base = search.mapping.start - search.mapping.offset;
-	return mapping_open(tgid, &search.mapping);
 }
 
 /* One that add_args has added. */
@@ -343,15 +377,14 @@ static const char *short_name(const struct python_spec *wish)
 	return colon ? colon + 1 : wish->function;
 }
 
-static int fill(struct step_function *function, const struct python_steps *steps, uint32_t tgid,
-		const struct python_spec *wish, const struct fbt_python_slot *slot)
+static int fill(struct step_function *function, const struct python_steps *steps,
+		const struct python_spec *wish, const struct fbt_python_slot *slot,
+		const struct marker_offsets *offsets)
 {
 	struct stat status;
-	uint64_t base;
 
-	function->fd = open_library(tgid, slot->begin, &base);
-	if (function->fd < 0 || fstat(function->fd, &status))
-		return function->fd < 0 ? function->fd : -errno;
+	if (fstat(function->fd, &status))
+		return -errno;
 	function->device = status.st_dev;
 	function->inode = status.st_ino;
 	function->name = strdup(short_name(wish));
@@ -361,32 +394,46 @@ static int fill(struct step_function *function, const struct python_steps *steps
 		return -ENOMEM;
 	function->is_python = true;
 	function->builtin = steps->from_table;
-	function->begin_offset = slot->begin - base;
+	function->begin_offset = offsets->begin;
 	function->begin_emulated = true;
-	function->raised_offset = slot->raised - base;
+	function->raised_offset = offsets->raised;
 	add_args(function, wish);
-	if (vec_push(&function->exit_offsets, slot->end - base) ||
+	if (vec_push(&function->exit_offsets, offsets->end) ||
 	    vec_push(&function->exit_offsets, function->raised_offset))
 		return -ENOMEM;
 	return 0;
 }
 
 static int add_function(const struct python_steps *steps, const struct engine *engine,
-			const struct python_spec *wish, const struct fbt_python_slot *answer,
+			unsigned int index, const struct fbt_python_slot *answer,
 			function_vec *functions)
 {
 	struct step_function *function = step_function_new();
-	int err = function ? fill(function, steps, engine->tgid, wish, answer) : -ENOMEM;
+	struct marker_offsets offsets;
+	int err = function ? 0 : -ENOMEM;
 
+	if (!err) {
+		function->fd =
+			python_markers_open(engine->tgid, engine->slots[index], answer, &offsets);
+		err = function->fd < 0 ? function->fd : 0;
+	}
+	if (!err)
+		err = fill(function, steps, &steps->wishes.items[index], answer, &offsets);
 	if (!err)
 		err = vec_push(functions, function);
-	if (err) {
-		if (function)
-			step_function_free(function);
-		log_err("process %u: the markers of libferrum_python.so: %s", engine->tgid,
-			strerror(-err));
-	}
+	if (err && function)
+		step_function_free(function);
 	return err;
+}
+
+/* Its functions are no steps, and the trace goes on. */
+static void refuse(struct engine *engine, unsigned int index, int err)
+{
+	engine->is_refused[index] = true;
+	if (!engine->is_doubted)
+		log_warn("process %u: its Python functions cannot be steps: %s", engine->tgid,
+			 python_markers_text(err));
+	engine->is_doubted = true;
 }
 
 static int take_answers(const struct python_steps *steps, struct engine *engine,
@@ -403,11 +450,16 @@ static int take_answers(const struct python_steps *steps, struct engine *engine,
 		engine->answers[i].found = answer.found;
 		snprintf(engine->answers[i].text, sizeof(engine->answers[i].text), "%s",
 			 answer.text);
-		if (answer.found != FBT_PYTHON_FOUND)
+		if (answer.found != FBT_PYTHON_FOUND || engine->is_placed[i] ||
+		    engine->is_refused[i])
 			continue;
-		err = add_function(steps, engine, wish, &answer, functions);
-		if (err)
+		err = add_function(steps, engine, i, &answer, functions);
+		if (err == -ENOMEM)
 			return err;
+		if (err) {
+			refuse(engine, i, err);
+			continue;
+		}
 		engine->is_placed[i] = true;
 		if (answer.more)
 			log_warn("process %u: py:%s: %u definition%s only: more of its subclasses "
@@ -502,32 +554,46 @@ static int open_engine(struct python_steps *steps, uint32_t tgid, bool quiet,
 	return err;
 }
 
-int python_steps__search(struct python_steps *steps, uint32_t tgid, bool quiet,
-			 function_vec *functions)
+void python_steps__ask(struct python_steps *steps, uint32_t tgid)
 {
 	struct engine *engine;
-	int err, added;
 
-	if (!steps->wishes.count || find(steps, tgid))
-		return 0;
-	err = open_engine(steps, tgid, quiet, &engine);
-	if (err || !engine)
-		return err;
-	if (resolve_first(steps, engine, quiet))
-		return 0;
-	added = take_answers(steps, engine, functions);
-	/* The library holds no references until the window opens. */
-	python_guest__order(engine->guest, FBT_PYTHON_DISARM, soon());
-	return added;
+	if (!steps->wishes.count || find(steps, tgid) || open_engine(steps, tgid, true, &engine) ||
+	    !engine)
+		return;
+	write_wishes(steps, engine);
+	(void)ask(engine, FBT_PYTHON_RESOLVE);
 }
 
-static int ask(struct engine *engine, enum fbt_python_command command)
+/* The library holds no references until the window opens. */
+static void let_go(struct engine *engine)
 {
-	int err = python_guest__ask(engine->guest, command);
+	if (engine->is_named)
+		python_guest__order(engine->guest, FBT_PYTHON_DISARM, soon());
+	else
+		python_guest__ask(engine->guest, FBT_PYTHON_DISARM);
+}
 
-	engine->is_asked = !err;
-	engine->limit_ns = soon();
-	return err;
+int python_steps__search(struct python_steps *steps, const struct python_search *search,
+			 function_vec *functions)
+{
+	struct engine *engine = find(steps, search->tgid);
+	int err, added;
+
+	if (!steps->wishes.count || (engine && engine->is_searched))
+		return 0;
+	if (!engine) {
+		err = open_engine(steps, search->tgid, search->quiet, &engine);
+		if (err || !engine)
+			return err;
+	}
+	engine->is_searched = true;
+	engine->is_named = search->is_named;
+	if (resolve_first(steps, engine, search->quiet))
+		return 0;
+	added = take_answers(steps, engine, functions);
+	let_go(engine);
+	return added;
 }
 
 /*
@@ -546,7 +612,8 @@ static int await_answer(struct engine *engine)
 	return err;
 }
 
-static int count_found(const struct python_steps *steps, const struct engine *engine)
+/* is_new: those only that were not handed out before. */
+static int count_found(const struct python_steps *steps, const struct engine *engine, bool is_new)
 {
 	int count = 0;
 
@@ -554,7 +621,8 @@ static int count_found(const struct python_steps *steps, const struct engine *en
 		struct fbt_python_slot answer;
 
 		python_guest__answer(engine->guest, engine->slots[i], &answer);
-		count += answer.found == FBT_PYTHON_FOUND;
+		count += answer.found == FBT_PYTHON_FOUND && !engine->is_refused[i] &&
+			 !(is_new && engine->is_placed[i]);
 	}
 	return count;
 }
@@ -569,13 +637,14 @@ int python_steps__look(struct python_steps *steps, uint32_t tgid)
 		if (err || !engine)
 			return err ? err : -ENOENT;
 	}
+	engine->is_searched = true;
 	engine->is_late = true;
 	if (engine->is_asked) {
 		err = await_answer(engine);
 		if (!err && leave_lost_slots(steps, engine))
 			return -EAGAIN;
 		engine->is_resolved |= !err;
-		return err ? err : count_found(steps, engine);
+		return err ? err : count_found(steps, engine, true);
 	}
 	write_wishes(steps, engine);
 	err = ask(engine, engine->is_resolved ? FBT_PYTHON_LOOK : FBT_PYTHON_RESOLVE);
@@ -601,22 +670,52 @@ static int arm_late(struct engine *engine)
 	return err == -EAGAIN ? 0 : err;
 }
 
+/*
+ * One that does not answer in time is armed as a late one: nothing more is waited for, and its
+ * steps begin once it answers.
+ */
+static void arm_later(const struct python_steps *steps, struct engine *engine, bool is_resolved)
+{
+	log_debug("process %u: its Python functions are armed once the interpreter lets go of its "
+		  "lock",
+		  engine->tgid);
+	engine->is_late = true;
+	engine->is_armed = true;
+	if (is_resolved || engine->is_asked)
+		return;
+	write_wishes(steps, engine);
+	(void)ask(engine, FBT_PYTHON_RESOLVE);
+}
+
+static bool is_slow(const struct engine *engine, int err)
+{
+	return !engine->is_named && (err == -ETIMEDOUT || err == -EAGAIN);
+}
+
 int python_steps__arm(struct python_steps *steps, uint32_t tgid)
 {
 	struct engine *engine = find(steps, tgid);
+	bool is_resolved;
 	int err;
 
 	if (engine && engine->is_late)
 		return arm_late(engine);
 	if (!engine || engine->is_armed)
 		return 0;
-	err = resolve(steps, engine, false);
-	if (err)
-		return err;
-	engine->is_armed = true;
-	engine->is_resolved = true;
-	err = python_guest__order(engine->guest, FBT_PYTHON_ARM, soon());
-	if (err)
+	err = resolve(steps, engine, &steps->arm_left_ns);
+	is_resolved = !err;
+	if (!err) {
+		engine->is_armed = true;
+		engine->is_resolved = true;
+		err = order(engine, FBT_PYTHON_ARM, &steps->arm_left_ns);
+	}
+	if (is_slow(engine, err)) {
+		arm_later(steps, engine, is_resolved);
+		return 0;
+	}
+	if (err && !is_resolved)
+		tell_unserved(engine, err);
+	else if (err)
 		log_err("process %u: its Python functions could not be armed: %s", tgid,
 			strerror(-err));
 	return err;
@@ -630,7 +729,7 @@ static void count_functions(const struct python_steps *steps, const struct engin
 		struct python_count count;
 
 		python_guest__answer(engine->guest, engine->slots[i], &answer);
-		if (answer.found != FBT_PYTHON_ARMED)
+		if (answer.found != FBT_PYTHON_ARMED || engine->is_refused[i])
 			continue;
 		count = (struct python_count){
 			.tgid = engine->tgid,
@@ -646,9 +745,11 @@ static void count_functions(const struct python_steps *steps, const struct engin
 void python_steps__count(const struct python_steps *steps,
 			 void (*each)(void *ctx, const struct python_count *count), void *ctx)
 {
+	uint64_t deadline_ns = soon();
+
+	ask_armed(steps, FBT_PYTHON_COUNT);
 	vec_for_each (engine, &steps->engines) {
-		if (engine->is_armed &&
-		    !python_guest__order(engine->guest, FBT_PYTHON_COUNT, soon()))
+		if (engine->is_armed && !await_armed(engine, FBT_PYTHON_COUNT, deadline_ns))
 			count_functions(steps, engine, each, ctx);
 	}
 }
@@ -682,7 +783,7 @@ static void beat(const struct python_steps *steps, struct engine *engine)
 
 	if (err)
 		after_lapse(steps, engine, err);
-	if (!engine->is_armed || !engine->is_late || !count_found(steps, engine))
+	if (!engine->is_armed || !engine->is_late || !count_found(steps, engine, false))
 		return;
 	/* Its order to arm was not taken yet, or had to be withdrawn. */
 	if (engine->is_asked)

@@ -20,11 +20,23 @@ struct python_steps *python_steps__new(const struct step_spec *specs, size_t cou
 void python_steps__free(struct python_steps *steps);
 
 /*
- * Looks for the functions in a process that has the library, once for each start of it, and appends
- * what was found. quiet: says nothing about why not. Returns the number of added functions; 0 also
- * where there is no library; or -errno, logged.
+ * Has the library of a process that -p does not name look for the functions, without waiting: call
+ * it for all of them, then search each.
  */
-int python_steps__search(struct python_steps *steps, uint32_t tgid, bool quiet,
+void python_steps__ask(struct python_steps *steps, uint32_t tgid);
+
+struct python_search {
+	uint32_t tgid;
+	bool is_named; /* by -p: waited for alone. The others are waited for together */
+	bool quiet;    /* says nothing about why functions cannot be had */
+};
+
+/*
+ * Looks for the functions in a process that has the library, once for each start of it, and appends
+ * what was found. Returns the number of added functions; 0 also where there is no library, or a
+ * process does not answer in time; or -errno, logged.
+ */
+int python_steps__search(struct python_steps *steps, const struct python_search *search,
 			 function_vec *functions);
 
 /*
@@ -40,16 +52,17 @@ bool python_steps__is_told(const struct python_steps *steps, uint32_t tgid);
 bool python_steps__has_wishes(const struct python_steps *steps);
 
 /*
- * Their probes are in place: arms the functions of a process. 0, also where there are none; or
- * -errno, logged.
+ * Their probes are in place: arms the functions of a process. 0, also where there are none, and
+ * where one that -p does not name is armed later, by beat; or -errno, logged.
  */
 int python_steps__arm(struct python_steps *steps, uint32_t tgid);
 
 /*
  * The same in a window that is open, where nothing may be waited for: look has the library look the
  * functions up, call it again and again. 0: none of them is there; -EAGAIN: not known yet; -ENOENT:
- * there is no library; -EPIPE: it serves nobody; else their number, and take appends them. They are
- * armed as others are; beat sees to it.
+ * there is no library; -EPIPE: it serves nobody; else their number, and take appends them: it
+ * returns the number of those whose markers are the library's, or -errno. They are armed as others
+ * are; beat sees to it.
  */
 int python_steps__look(struct python_steps *steps, uint32_t tgid);
 int python_steps__take(struct python_steps *steps, uint32_t tgid, function_vec *functions);

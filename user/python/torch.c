@@ -83,6 +83,13 @@ void python_torch_end(const struct python_steps *steps)
 		python_guest__end_torch(member.guest);
 }
 
+/* Or is just being started, which may take seconds: its function is not disarmed meanwhile. */
+static bool is_on(const struct fbt_python_torch *answer)
+{
+	return answer->state == FBT_TORCH_ON ||
+	       (answer->state == FBT_TORCH_NONE && answer->begin_ns && !answer->end_ns);
+}
+
 static bool is_on_somewhere(const struct python_steps *steps, uint32_t window)
 {
 	struct fbt_python_torch answer;
@@ -90,8 +97,7 @@ static bool is_on_somewhere(const struct python_steps *steps, uint32_t window)
 
 	for (size_t i = 0; python_steps__member(steps, i, &member); i++) {
 		python_guest__torch(member.guest, window, &answer);
-		if (answer.state == FBT_TORCH_ON &&
-		    (!kill((pid_t)member.tgid, 0) || errno != ESRCH))
+		if (is_on(&answer) && (!kill((pid_t)member.tgid, 0) || errno != ESRCH))
 			return true;
 	}
 	return false;

@@ -125,6 +125,11 @@ static void set_parent(struct traced *traced, const process_vec *others)
 	}
 }
 
+static bool is_known(const struct engine_tree *tree, uint32_t tgid)
+{
+	return traced_set__find(tree->live->traced, tgid) || find_member(tree, tgid);
+}
+
 static int search_around(struct engine_tree *tree, uint32_t tgid)
 {
 	struct traced *traced = traced_set__find(tree->live->traced, tgid);
@@ -139,8 +144,11 @@ static int search_around(struct engine_tree *tree, uint32_t tgid)
 	if (!err && (others.count || python_guest_is_inherited(tgid)))
 		err = add_member(tree, tgid, traced);
 	vec_for_each (other, &others) {
-		if (err || traced_set__find(tree->live->traced, other->tgid) ||
-		    find_member(tree, other->tgid))
+		if (!err && !is_known(tree, other->tgid))
+			steps_found__ask_python(tree->live->found, other->tgid);
+	}
+	vec_for_each (other, &others) {
+		if (err || is_known(tree, other->tgid))
 			continue;
 		if (injects || python_guest_is_there(other->tgid))
 			err = search_other(tree, other);

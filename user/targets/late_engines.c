@@ -38,9 +38,10 @@
 
 struct candidate {
 	uint32_t tgid;
-	uint64_t due_ns; /* UINT64_MAX: the library is being injected */
-	uint32_t tries;	 /* to inject it */
-	bool is_refused; /* it cannot be injected */
+	uint64_t start_ticks; /* of the process: another one may get its number */
+	uint64_t due_ns;      /* UINT64_MAX: the library is being injected */
+	uint32_t tries;	      /* to inject it */
+	bool is_refused;      /* it cannot be injected */
 };
 
 struct late_engines {
@@ -104,9 +105,12 @@ void late_engines__expect(struct late_engines *late, uint32_t tgid)
 	struct candidate *known = find(late, tgid);
 	struct candidate candidate = {.tgid = tgid,
 				      .due_ns = clock_ns(CLOCK_MONOTONIC) + PAUSE_MIN_NS};
+	struct thread_stat stat;
 
-	if (!is_on(late) || (known && late->running && late->tgid == tgid))
+	if (!is_on(late) || (known && late->running && late->tgid == tgid) ||
+	    thread_stat_read(&stat, (struct proc_ref){tgid, tgid}))
 		return;
+	candidate.start_ticks = stat.start_ticks;
 	if (known)
 		*known = candidate;
 	else if (vec_push(&late->candidates, candidate))
@@ -119,13 +123,14 @@ static void expect_new(struct late_engines *late, uint32_t tgid)
 		late_engines__expect(late, tgid);
 }
 
-/* 0: it is gone. */
-static uint64_t age_of(uint32_t tgid)
+/* 0: it is gone, whatever has its number now. */
+static uint64_t age_of(const struct candidate *candidate)
 {
 	uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK), start_ns, now_ns;
 	struct thread_stat stat;
 
-	if (thread_stat_read(&stat, (struct proc_ref){tgid, tgid}))
+	if (thread_stat_read(&stat, (struct proc_ref){candidate->tgid, candidate->tgid}) ||
+	    stat.start_ticks != candidate->start_ticks)
 		return 0;
 	start_ns = stat.start_ticks * (NS_PER_S / ticks);
 	now_ns = clock_ns(CLOCK_BOOTTIME);
@@ -169,21 +174,34 @@ static bool is_among(const pid_vec *ids, uint32_t tgid)
 	return false;
 }
 
+static bool is_expected(const struct late_engines *late, uint32_t tgid)
+{
+	const struct candidate *candidate = find(late, tgid);
+
+	return candidate && age_of(candidate);
+}
+
+static void expect_child(struct late_engines *late, uint32_t tgid)
+{
+	struct thread_stat stat;
+
+	if (!thread_stat_read(&stat, (struct proc_ref){tgid, tgid}) &&
+	    is_expected(late, stat.parent_tgid))
+		expect_new(late, tgid);
+}
+
 /* Looks only at those that were not there before: reading all of a machine's takes long. */
 static void expect_children(struct late_engines *late)
 {
 	pid_vec ids = {0};
-	struct thread_stat stat;
 
 	if (processes_ids(&ids)) {
 		vec_free(&ids);
 		return;
 	}
 	vec_for_each (id, &ids) {
-		if (!is_among(&late->ids, *id) &&
-		    !thread_stat_read(&stat, (struct proc_ref){*id, *id}) &&
-		    find(late, stat.parent_tgid))
-			expect_new(late, *id);
+		if (!is_among(&late->ids, *id))
+			expect_child(late, *id);
 	}
 	vec_free(&late->ids);
 	late->ids = ids;
@@ -261,9 +279,13 @@ static bool has_library(struct late_engines *late, struct candidate *candidate, 
 static int trace_process(struct late_engines *late, struct traced *traced)
 {
 	const struct live *live = late->live;
-	int err = steps_found__take_python(live->found, traced);
+	int added = steps_found__take_python(live->found, traced);
+	int err;
 
-	err = err ? err : steps_found__describe(live->found);
+	/* Its functions were refused, which was said. */
+	if (added <= 0)
+		return added ? added : -ENOENT;
+	err = steps_found__describe(live->found);
 	return err ? err : selection_take_late(live, traced);
 }
 
@@ -284,7 +306,7 @@ static void take(struct late_engines *late, uint32_t tgid)
 		late->on_engine(late->ctx, tgid);
 		return;
 	}
-	if (err != -ESRCH)
+	if (err != -ESRCH && err != -ENOENT)
 		log_warn("process %u: its Python steps cannot be traced: %s", tgid, strerror(-err));
 	if (is_new && traced)
 		traced_set__forget(late->live->traced, traced);
@@ -293,7 +315,7 @@ static void take(struct late_engines *late, uint32_t tgid)
 /* Looks at one process; false: it has ended. */
 static bool look(struct late_engines *late, struct candidate *candidate, uint64_t now_ns)
 {
-	uint64_t age_ns = age_of(candidate->tgid);
+	uint64_t age_ns = age_of(candidate);
 	int found;
 
 	candidate->due_ns = now_ns + pause_of(age_ns);
@@ -321,13 +343,16 @@ void late_engines__turn(struct late_engines *late, uint64_t now_ns)
 	poll_injection(late, now_ns);
 	for (size_t i = 0; i < late->candidates.count;) {
 		struct candidate *candidate = &late->candidates.items[i];
+		uint32_t tgid = candidate->tgid;
 
 		if (now_ns < candidate->due_ns || look(late, candidate, now_ns)) {
 			i++;
 			continue;
 		}
-		steps_found__forget(late->live->found, candidate->tgid);
+		steps_found__forget(late->live->found, tgid);
 		*candidate = late->candidates.items[--late->candidates.count];
+		/* Another process of the engine may have its number. */
+		expect_child(late, tgid);
 	}
 }
 
@@ -344,9 +369,11 @@ bool late_engines__awaits(const struct late_engines *late)
 	return false;
 }
 
-static bool lacks_library(const struct late_engines *late, uint32_t tgid, uint64_t now_ns)
+static bool lacks_library(const struct late_engines *late, const struct candidate *candidate,
+			  uint64_t now_ns)
 {
-	uint64_t age_ns = age_of(tgid);
+	uint64_t age_ns = age_of(candidate);
+	uint32_t tgid = candidate->tgid;
 
 	return age_ns && age_ns < now_ns - late->begin_ns && python_use_is_there(tgid) &&
 	       !python_tree_is_helper(tgid) && !python_guest_is_there(tgid);
@@ -365,7 +392,7 @@ void late_engines__finish(struct late_engines *late)
 		return;
 	scan(late, now_ns);
 	vec_for_each (candidate, &late->candidates) {
-		if (!lacks_library(late, candidate->tgid, now_ns) || count++ >= LISTED_MAX)
+		if (!lacks_library(late, candidate, now_ns) || count++ >= LISTED_MAX)
 			continue;
 		python_tree_title(candidate->tgid, title);
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%u (%s)",

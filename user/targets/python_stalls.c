@@ -179,6 +179,13 @@ static int probe(const struct python_stalls *stalls, struct uprobes **links,
 	return err;
 }
 
+/* Not where there is none, nor once the probes were found to cost too much. */
+static bool is_probeable(const struct python_interpreter *interpreter)
+{
+	return interpreter->collector == FBT_COLLECTOR_USDT ||
+	       interpreter->collector == FBT_COLLECTOR_SYMBOL;
+}
+
 void python_stalls__attach(struct python_stalls *stalls, uint32_t tgid, bool all,
 			   uint32_t tgid_limit)
 {
@@ -196,9 +203,7 @@ void python_stalls__attach(struct python_stalls *stalls, uint32_t tgid, bool all
 				runtime->gil_start + interpreter->size))
 		runtime->gil_start = 0;
 	all |= !tgid_limit;
-	if (interpreter->collector == FBT_COLLECTOR_NONE || (all && file->is_probed))
-		err = 0;
-	else
+	if (is_probeable(interpreter) && !(all && file->is_probed))
 		err = probe(stalls, all ? &stalls->links : &runtime->links, interpreter,
 			    all ? 0 : tgid_limit);
 	if (err)

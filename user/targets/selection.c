@@ -88,6 +88,10 @@ static int search_others(const struct live *live)
 
 	for (size_t i = 0; !err && (traced = traced_set__at(live->traced, i)); i++) {
 		if (!traced->wanted)
+			steps_found__ask_python(live->found, traced->tgid);
+	}
+	for (size_t i = 0; !err && (traced = traced_set__at(live->traced, i)); i++) {
+		if (!traced->wanted)
 			steps_found__search(live->found, traced);
 	}
 	return err;

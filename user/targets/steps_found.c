@@ -211,17 +211,29 @@ static enum target_tells choose_tells(const struct steps_found *found, const str
 	return found->live->quiet ? TARGET_TELLS_ERRORS : TARGET_TELLS_ALL;
 }
 
-/*
- * Adds the functions of an interpreter that is in the process, unless it was searched before. In a
- * window that is open, late_engines looks for them, without waiting for the GIL.
- */
+/* In a window that is open, late_engines looks for them, without waiting for the GIL. */
+static bool searches_python(const struct steps_found *found)
+{
+	return !found->live->is_open && found->live->options->python != PYTHON_OFF;
+}
+
+void steps_found__ask_python(struct steps_found *found, uint32_t tgid)
+{
+	if (searches_python(found))
+		python_steps__ask(found->python, tgid);
+}
+
+/* Adds the functions of an interpreter that is in the process, unless it was searched before. */
 static int add_python(struct steps_found *found, const struct traced *traced, int added)
 {
-	int python = found->live->is_open || found->live->options->python == PYTHON_OFF
-			     ? 0
-			     : python_steps__search(found->python, traced->tgid,
-						    found->target_options.tells != TARGET_TELLS_ALL,
-						    &found->functions);
+	const struct python_search search = {
+		.tgid = traced->tgid,
+		.is_named = traced->wanted,
+		.quiet = found->target_options.tells != TARGET_TELLS_ALL,
+	};
+	int python = searches_python(found)
+			     ? python_steps__search(found->python, &search, &found->functions)
+			     : 0;
 
 	return python < 0 ? python : added + python;
 }
@@ -299,7 +311,7 @@ int steps_found__take_python(struct steps_found *found, struct traced *traced)
 	int err = take_functions(found, before, traced);
 
 	err = err ? err : python_stalls__search(found->stalls, traced->tgid);
-	return added < 0 ? added : err;
+	return added < 0 || !err ? added : err;
 }
 
 /* Only numbers of Python functions are given by one to another. */

@@ -29,6 +29,12 @@ struct script_reader steps_found__scripts(struct steps_found *found);
  */
 int steps_found__search(struct steps_found *found, struct traced *traced);
 
+/*
+ * Before that, for processes that -p does not name: has the library in them look for functions of
+ * Python, so that search does not wait for one after the other.
+ */
+void steps_found__ask_python(struct steps_found *found, uint32_t tgid);
+
 /* Number of known functions; whether any of them is probed. */
 size_t steps_found__count(const struct steps_found *found);
 bool steps_found__is_probing(const struct steps_found *found);
@@ -55,7 +61,7 @@ bool steps_found__python_is_told(const struct steps_found *found, uint32_t tgid)
 /*
  * In a window that is open: looks for functions of Python in a process, which need not be traced
  * (python_steps__look). take makes step functions of those that were found, of a traced process,
- * and attach probes them.
+ * and returns their number or -errno; attach probes them.
  */
 int steps_found__look_python(struct steps_found *found, uint32_t tgid);
 int steps_found__take_python(struct steps_found *found, struct traced *traced);

@@ -4,10 +4,11 @@
 The launcher says ready, waits for its go, and starts one worker after the other: the next begins when the
 one before has ended, as in a restart. A worker is a plain interpreter at first; then it loads the engine's
 modules (packages/) and makes steps until TRUTH.stop has its number. The tokens of a step are its number, so
-that a missing one shows. TRUTH has for each worker its pid and how many steps it made. The launcher ends
+that a missing one shows. With COLLECTS in the environment, launcher and workers collect garbage all the
+time, and the launcher waits for a second go before the first worker. TRUTH has for each worker its pid and how many steps it made. The launcher ends
 when its input does.
 """
-import json, os, subprocess, sys, time
+import gc, json, os, subprocess, sys, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'packages'))
 
@@ -18,6 +19,11 @@ def stops(truth):
             return int(file.read() or 0)
     except FileNotFoundError:
         return 0
+
+
+def collect():
+    while True:
+        gc.collect(0)
 
 
 def load_and_run(truth, number):
@@ -31,6 +37,8 @@ def load_and_run(truth, number):
 
 
 def run_worker(truth, number):
+    if os.environ.get('COLLECTS'):
+        threading.Thread(target=collect, daemon=True).start()
     if os.environ.get('CLOSES'):
         # As a daemon does.
         os.closerange(3, 1 << 16)
@@ -44,6 +52,9 @@ def launch(truth, workers):
     counts = []
     print('ready', flush=True)
     sys.stdin.readline()
+    if os.environ.get('COLLECTS'):
+        threading.Thread(target=collect, daemon=True).start()
+        sys.stdin.readline()
     if not workers:
         counts = [load_and_run(truth, 1)]
     for number in range(1, workers + 1):

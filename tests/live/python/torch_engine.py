@@ -4,6 +4,9 @@ made of, write each call into LOG as a line of JSON, and export what PyTorch doe
 MODE FOLDER. It makes steps until FOLDER/end is there, none while FOLDER/idle is, and then writes its
 own account. Once FOLDER/worker is there, it starts another such engine, whose FOLDER that is.
 
+SLOW in the environment: for how many seconds its start lets go of the GIL. HOLDS: another thread makes calls
+of the step, and one that begins during that start does not end before the engine.
+
 MODE: new; old (only the thread that started it may stop it); taken (a profiler of the engine is on);
 observed (an observer of the engine is there); start, save, stop (that fails); lost (something else stops
 the profiler); none (no PyTorch)"""
@@ -11,7 +14,7 @@ import gc, json, os, select, subprocess, sys, threading, time, types
 
 log_path, mode, folder = sys.argv[1:]
 log = open(log_path, 'a', buffering=1)
-state = {'on': False, 'thread': 0, 'execution': None, 'ops': [], 'nodes': 0, 'cuda': 0}
+state = {'on': False, 'thread': 0, 'execution': None, 'ops': [], 'nodes': 0, 'cuda': 0, 'holds': False}
 account = {'steps': 0, 'profiled': 0, 'raised': 0, 'kept': 0, 'tokens': 0}
 BASE = 1790857026 * 10**9
 
@@ -50,6 +53,8 @@ def enable(settings, activities):
     say('enable', settings, sorted(activities))
     if mode == 'start':
         raise RuntimeError('Profiler is already enabled on this thread')
+    state['holds'] = True
+    time.sleep(float(os.environ.get('SLOW', 0)))
     state.update(on=True, thread=threading.get_native_id(), ops=[])
 
 
@@ -130,6 +135,10 @@ if mode != 'none':
            _remove_execution_trace_observer=remove_observer)
 
 
+def is_over():
+    return os.path.exists(folder + '/end')
+
+
 class Engine:
     def forward(self, tokens):
         begin = time.time_ns()
@@ -143,6 +152,12 @@ class Engine:
             raise ValueError(tokens)
 
     def step(self, tokens, deeper=True):
+        if tokens < 0:
+            holds = state['holds']
+            time.sleep(0.01)
+            while holds and not is_over():
+                time.sleep(0.01)
+            return
         account['steps'] += deeper
         account['profiled'] += deeper and state['on']
         if state['on'] and deeper:
@@ -172,7 +187,7 @@ def start_worker():
 
 def run():
     engine, tokens, worker = Engine(), 0, None
-    while not os.path.exists(folder + '/end'):
+    while not is_over():
         time.sleep(0.002)
         if not worker and os.path.exists(folder + '/worker'):
             worker = start_worker()
@@ -196,6 +211,8 @@ select.select([sys.stdin], [], [])
 sys.stdin.readline()
 thread = threading.Thread(target=run)
 thread.start()
+while os.environ.get('HOLDS') and not is_over():
+    Engine().step(-1)
 thread.join()
 account['thread'] = thread.native_id
 account['cuda'] = state['cuda']

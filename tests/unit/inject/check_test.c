@@ -7,7 +7,11 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "child_fixture.h"
 #include "elf_fixture.h"
@@ -439,6 +443,49 @@ static void a_process_that_was_not_there_is_refused(void **state)
 	fixture->child = 0;
 }
 
+/* Runs in a child that may make no memfd: why the process is refused. */
+static int try_without_memfd(uint32_t tgid)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+	struct inject_target target;
+	struct inject_verdict verdict;
+	char reason[INJECT_TEXT_MAX];
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return 77;
+	inject_check(&target, &verdict, tgid, INJECT_FOR_ANY);
+	inject_verdict_reason(&verdict, reason);
+	if (!strncmp(reason, "access", 6))
+		return 77;
+	return strncmp(reason, "memory file: ", 13) != 0;
+}
+
+static void nothing_is_changed_if_the_page_could_not_be_found(void **state)
+{
+	struct fixture *fixture = *state;
+	int status;
+	pid_t pid;
+
+	start(fixture, PROT_READ, NAMES("other"));
+	pid = child_fork();
+	if (!pid)
+		_exit(try_without_memfd((uint32_t)fixture->child));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77) {
+		print_message("SKIP no seccomp here, or no access to the memory of a process\n");
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] =
@@ -466,6 +513,8 @@ int main(void)
 	  cmocka_unit_test_setup_teardown(a_process_is_the_same_until_it_ends, setup, teardown),
 	  cmocka_unit_test_setup_teardown(a_program_is_the_same_until_execve, setup, teardown),
 	  cmocka_unit_test_setup_teardown(a_process_that_was_not_there_is_refused, setup, teardown),
+	  cmocka_unit_test_setup_teardown(nothing_is_changed_if_the_page_could_not_be_found, setup,
+					  teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

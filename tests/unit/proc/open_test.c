@@ -6,8 +6,12 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "child_fixture.h"
@@ -114,6 +118,63 @@ static void regular_file_does_not_wait_for_a_lease(void **state)
 	assert_int_equal(result, -EAGAIN);
 }
 
+/*
+ * Runs in a child: memfd_device where memfd_create fails with these errors (0: does not), with
+ * MFD_NOEXEC_SEAL and without it.
+ */
+static int memfd_device_with(uint32_t with, uint32_t without)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 4),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 8, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, with ? SECCOMP_RET_ERRNO | with : SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K,
+			 without ? SECCOMP_RET_ERRNO | without : SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+	dev_t device;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return 77;
+	return -memfd_device(&device);
+}
+
+static void check_memfd_device(uint32_t with, uint32_t without, int wanted)
+{
+	pid_t child = child_fork();
+	int status;
+
+	if (!child)
+		_exit(memfd_device_with(with, without));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77) {
+		print_message("SKIP no seccomp here\n");
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), wanted);
+}
+
+/* Linux 6.3 to 6.5 with vm.memfd_noexec = 2. */
+static void memfds_are_known_where_the_flag_is_demanded(void **state)
+{
+	check_memfd_device(0, EACCES, 0);
+}
+
+static void memfds_are_known_where_the_flag_is_not(void **state)
+{
+	check_memfd_device(EINVAL, 0, 0);
+}
+
+static void a_memfd_that_is_forbidden_is_told(void **state)
+{
+	check_memfd_device(EPERM, 0, EPERM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,6 +185,9 @@ int main(void)
 		cmocka_unit_test(regular_file_does_not_wait_for_a_lease),
 		cmocka_unit_test(regular_file_names_what_is_missing),
 		cmocka_unit_test(regular_file_opens_for_reading_only),
+		cmocka_unit_test(memfds_are_known_where_the_flag_is_demanded),
+		cmocka_unit_test(memfds_are_known_where_the_flag_is_not),
+		cmocka_unit_test(a_memfd_that_is_forbidden_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

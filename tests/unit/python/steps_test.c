@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * What the tool makes of the answers of libraries: here children of the test, which have a page and
+ * answer what they are told to.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include "child_fixture.h"
+#include "markers_fixture.h"
+#include "base/clock.h"
+#include "python/guest.h"
+#include "python/steps.h"
+
+#define CHILDREN   3
+#define SEALS	   (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define TOGETHER_S 4 /* CHILDREN that are waited for one after the other take 6 s */
+
+struct fixture {
+	struct elf_fixture *elf;
+	struct python_steps *steps;
+	function_vec functions;
+	pid_t children[CHILDREN];
+	uint32_t *is_silent; /* shared: no order is answered */
+};
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	*state = fixture;
+	fixture->steps = python_steps__new(NULL, 0);
+	fixture->is_silent = mmap(NULL, sizeof(*fixture->is_silent), PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return fixture->steps ? elf_fixture_set_up((void **)&fixture->elf) : -1;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	python_steps__free(fixture->steps);
+	step_functions_free(&fixture->functions);
+	for (size_t i = 0; i < CHILDREN; i++) {
+		if (fixture->children[i]) {
+			kill(fixture->children[i], SIGKILL);
+			waitpid(fixture->children[i], NULL, 0);
+		}
+	}
+	munmap(fixture->is_silent, sizeof(*fixture->is_silent));
+	elf_fixture_tear_down((void **)&fixture->elf);
+	free(fixture);
+	return 0;
+}
+
+static struct fbt_python_page *make_page(void)
+{
+	int fd = memfd_create(FBT_PYTHON_MEMFD, MFD_ALLOW_SEALING);
+	struct fbt_python_page *page;
+
+	if (fd < 0 || ftruncate(fd, FBT_PYTHON_PAGE_BYTES))
+		_exit(1);
+	page = mmap(NULL, FBT_PYTHON_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED || fcntl(fd, F_ADD_SEALS, SEALS))
+		_exit(1);
+	page->version = FBT_PYTHON_VERSION;
+	page->phase = FBT_PYTHON_READY;
+	page->pid = (uint32_t)getpid();
+	page->magic = FBT_PYTHON_MAGIC;
+	return page;
+}
+
+/* Answers that the function of the first slot is there, with these markers. NULL: none is. */
+static void answer(struct fbt_python_page *page, const struct fbt_python_slot *slot)
+{
+	uint32_t order = __atomic_load_n(&page->order, __ATOMIC_ACQUIRE);
+
+	if ((order & 3) != FBT_PYTHON_ASKED)
+		return;
+	if (slot && page->command == FBT_PYTHON_RESOLVE) {
+		page->slots[0].begin = slot->begin;
+		page->slots[0].end = slot->end;
+		page->slots[0].raised = slot->raised;
+		page->slots[0].found = FBT_PYTHON_FOUND;
+	}
+	__atomic_compare_exchange_n(&page->order, &order, order & ~3u, false, __ATOMIC_ACQ_REL,
+				    __ATOMIC_ACQUIRE);
+}
+
+static _Noreturn void be_library(const uint32_t *is_silent, const struct fbt_python_slot *slot,
+				 int ready)
+{
+	struct fbt_python_page *page = make_page();
+
+	if (write(ready, "r", 1) != 1)
+		_exit(1);
+	for (;;) {
+		if (!__atomic_load_n(is_silent, __ATOMIC_ACQUIRE))
+			answer(page, slot);
+		usleep(500);
+	}
+}
+
+static uint32_t start(struct fixture *fixture, size_t i, const struct fbt_python_slot *slot)
+{
+	int ready[2];
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	fixture->children[i] = child_fork();
+	if (!fixture->children[i])
+		be_library(fixture->is_silent, slot, ready[1]);
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return (uint32_t)fixture->children[i];
+}
+
+static int search(struct fixture *fixture, uint32_t tgid)
+{
+	const struct python_search search = {.tgid = tgid, .quiet = true};
+
+	return python_steps__search(fixture->steps, &search, &fixture->functions);
+}
+
+static void markers_of_the_library_are_a_step_function(void **state)
+{
+	struct fixture *fixture = *state;
+	void *library = markers_load(fixture->elf, "own", "-DNOTE");
+	struct fbt_python_slot slot = markers_slot(library);
+	const struct step_function *function;
+
+	assert_int_equal(search(fixture, start(fixture, 0, &slot)), 1);
+	function = fixture->functions.items[0];
+	assert_true(function->is_python);
+	assert_int_equal(function->exit_offsets.items[0] - function->begin_offset,
+			 slot.end - slot.begin);
+	dlclose(library);
+}
+
+/* With the file of another library, all processes that map it would get the probes. */
+static void markers_of_a_foreign_file_are_no_step_function(void **state)
+{
+	struct fixture *fixture = *state;
+	void *library = markers_load(fixture->elf, "foreign", "");
+	struct fbt_python_slot slot = markers_slot(library);
+	uint32_t tgid = start(fixture, 0, &slot);
+	int found;
+
+	elf_fixture_catch_log(fixture->elf);
+	assert_int_equal(search(fixture, tgid), 0);
+	elf_fixture_check_log(fixture->elf, "has its markers elsewhere");
+	assert_int_equal(fixture->functions.count, 0);
+	/* Nor later, in a window. */
+	while ((found = python_steps__look(fixture->steps, tgid)) == -EAGAIN)
+		usleep(500);
+	assert_int_equal(found, 0);
+	dlclose(library);
+}
+
+static void what_does_not_answer_is_waited_for_together(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t tgids[CHILDREN];
+	uint64_t begin_ns;
+
+	*fixture->is_silent = 1;
+	for (size_t i = 0; i < CHILDREN; i++)
+		tgids[i] = start(fixture, i, NULL);
+	begin_ns = clock_ns(CLOCK_MONOTONIC);
+	for (size_t i = 0; i < CHILDREN; i++)
+		python_steps__ask(fixture->steps, tgids[i]);
+	for (size_t i = 0; i < CHILDREN; i++)
+		assert_int_equal(search(fixture, tgids[i]), 0);
+	assert_true(clock_ns(CLOCK_MONOTONIC) - begin_ns < TOGETHER_S * NS_PER_S);
+}
+
+static void what_answers_meanwhile_is_found_all_the_same(void **state)
+{
+	struct fixture *fixture = *state;
+	void *library = markers_load(fixture->elf, "own", "-DNOTE");
+	struct fbt_python_slot slot = markers_slot(library);
+	uint32_t silent, other;
+
+	silent = start(fixture, 0, NULL);
+	/* As C code that keeps the GIL. */
+	kill((pid_t)silent, SIGSTOP);
+	other = start(fixture, 1, &slot);
+	python_steps__ask(fixture->steps, silent);
+	python_steps__ask(fixture->steps, other);
+	assert_int_equal(search(fixture, silent), 0);
+	assert_int_equal(search(fixture, other), 1);
+	dlclose(library);
+}
+
+static void what_is_to_be_disarmed_is_waited_for_together(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t begin_ns;
+
+	for (size_t i = 0; i < CHILDREN; i++) {
+		uint32_t tgid = start(fixture, i, NULL);
+
+		assert_int_equal(search(fixture, tgid), 0);
+		assert_int_equal(python_steps__arm(fixture->steps, tgid), 0);
+	}
+	__atomic_store_n(fixture->is_silent, 1, __ATOMIC_RELEASE);
+	begin_ns = clock_ns(CLOCK_MONOTONIC);
+	python_steps__disarm(fixture->steps);
+	assert_true(clock_ns(CLOCK_MONOTONIC) - begin_ns < TOGETHER_S * NS_PER_S);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		CASE(markers_of_the_library_are_a_step_function),
+		CASE(markers_of_a_foreign_file_are_no_step_function),
+		CASE(what_does_not_answer_is_waited_for_together),
+		CASE(what_answers_meanwhile_is_found_all_the_same),
+		CASE(what_is_to_be_disarmed_is_waited_for_together),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
