@@ -4,13 +4,13 @@
 # room.
 . "$(dirname "$0")/lib.sh"
 
-# After half of the threads have ended, the tool has 2 s to notice before the others make their
-# calls.
+# The tool has 2 s to count the threads that begin later; and after half of the threads have ended, 2 s
+# to notice before the others make their calls.
 go_first FBT
 
 # FBT_SLOTS_MAX minus the unused first slot.
 room=4095
-start_program many_threads 5000
+start_program many_threads 5000 50
 if ! kill -0 "$ENGINE" 2>/dev/null; then
 	echo 'SKIP the limits here do not allow 5000 threads'
 	exit 77

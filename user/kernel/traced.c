@@ -244,7 +244,7 @@ struct traced_set {
 	const struct record_output *output;
 	VEC(struct traced *) processes;
 	VEC(uint32_t) ended_slots;
-	uint64_t lost_threads; /* see traced_set__lost_threads */
+	uint64_t lost_threads; /* see traced_set__count_missing */
 	uint32_t forgotten;    /* since the heap was trimmed */
 };
 
@@ -367,15 +367,6 @@ static bool take_thread(struct traced_set *set, uint32_t tgid, uint32_t tid, uin
 	return slot > 0 && !ends;
 }
 
-static uint64_t count_missing(const struct traced_set *set)
-{
-	uint64_t missing = 0;
-
-	vec_for_each (traced, &set->processes)
-		missing += (*traced)->missing;
-	return missing;
-}
-
 /*
  * Finds the CPUs of a process by the affinity of its live threads, if there are any, and by the
  * limit of their cgroups.
@@ -425,9 +416,12 @@ int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now
 	 */
 	if (traced && traced->wanted && !traced->cpus.cpus)
 		find_cpus(set, traced);
-	if (count_missing(set) > set->lost_threads)
-		set->lost_threads = count_missing(set);
 	return err ? err : taken;
+}
+
+void traced_set__count_missing(struct traced_set *set, const struct traced *traced)
+{
+	set->lost_threads += traced->missing;
 }
 
 uint64_t traced_set__lost_threads(const struct traced_set *set)
