@@ -337,7 +337,8 @@ static void note_use(struct fbt_slot *slot, uint32_t tgid, uint32_t tid)
 	if (thread_use_read_one(&use, (struct proc_ref){tgid, tid}))
 		return;
 	slot->born_delay_ns = use.wait_ns;
-	slot->born_cpu_ns = use.cpu_ns;
+	/* The kernel side takes this one for a sign that both are there. */
+	__atomic_store_n(&slot->born_cpu_ns, use.cpu_ns, __ATOMIC_RELEASE);
 }
 
 /*
