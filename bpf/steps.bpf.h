@@ -227,12 +227,18 @@ static __always_inline bool continues(struct fbt_slot *slot, struct pt_regs *ctx
 	return true;
 }
 
-/* Whether a begin at sp is inside the open step: a recursive call or an inner step function. */
+/*
+ * Whether a begin at sp is inside the open step: a recursive call or an inner step function; or a
+ * marker (USDT, sp ~0) in a function's step, where the frame that it is in tells.
+ */
 static __always_inline bool is_nested(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie,
 				      __u64 sp)
 {
 	if (sp == slot->step_sp)
 		return continues(slot, ctx, cookie);
+	/* In the function itself, which may keep nothing on the stack, it is the same. */
+	if (cookie & FBT_PROBE_NO_SP)
+		sp = PT_REGS_SP(ctx) - 1;
 	return sp < slot->step_sp && !is_frame_left(ctx, slot->step_sp, slot->step_return);
 }
 
@@ -727,7 +733,11 @@ static __always_inline int end_step(struct pt_regs *ctx, __u64 cookie, const str
 	if (cookie & FBT_PROBE_RETURN)
 		sp -= sizeof(__u64);
 #endif
-	if (!(cookie & FBT_PROBE_NO_SP)) {
+	if (cookie & FBT_PROBE_NO_SP) {
+		/* The open step is that of a function: this one did not begin. */
+		if (slot->step_sp != ~0ull)
+			return 0;
+	} else {
 		if (sp < slot->step_sp) {
 			if (slot->inner_wanted)
 				end_inner(slot, sp);

@@ -12,7 +12,8 @@
  * A thread that is late because of a call is looked for at the end of a long step: bpf/late.bpf.h.
  *
  * The sums over all of them are kept with the step, and told only if there was a walk right when it
- * began. Threads that begin in the step add their own; if one ends, they are not known.
+ * began. Threads that begin in the step, or get their slot in it, add their own from then on; if
+ * one ends, they are not known.
  */
 #ifndef FBT_TEAM_BPF_H
 #define FBT_TEAM_BPF_H
@@ -62,14 +63,15 @@ struct team_walk {
 	__u32 self;
 	int priority; /* of the step's thread */
 	/*
-	 * Sums over the other threads: for how long they have existed, and what they had used by
-	 * now.
+	 * Sums over the other threads: for how long they have been traced, and what they had used
+	 * by now, since then.
 	 */
 	__u64 ns;
 	__u64 cpu_ns;
 	__u64 delay_ns;
 	__u32 threads;
-	__u32 is_whole; /* all threads were looked at, and none was ending */
+	__u32 unknown;	/* what one of them used is not known */
+	__u32 is_whole; /* all threads were looked at, and what they used is known */
 };
 
 /*
@@ -95,7 +97,7 @@ __noinline int look_at(struct team_walk *walk, __u64 address)
 {
 	struct task_struct *task = (struct task_struct *)address;
 	__u32 tid = BPF_CORE_READ(task, pid), index;
-	__u64 delay, grown, cpu;
+	__u64 delay, grown, cpu, born;
 	struct fbt_slot *slot;
 
 	if (!walk || tid == walk->self)
@@ -107,8 +109,12 @@ __noinline int look_at(struct team_walk *walk, __u64 address)
 	delay = waits_of(task);
 	walk->ns += walk->now - slot->taken_ns;
 	cpu = BPF_CORE_READ(task, se.sum_exec_runtime);
-	walk->cpu_ns += cpu;
-	walk->delay_ns += delay;
+	/* One that gets its slot while a step is open adds nothing of its life before. */
+	born = *(volatile __u64 *)&slot->born_cpu_ns;
+	if (born == FBT_USE_UNKNOWN)
+		walk->unknown = 1;
+	walk->cpu_ns += cpu - born;
+	walk->delay_ns += delay - slot->born_delay_ns;
 	walk->threads++;
 	grown = delay - slot->team_delay_ns;
 	/* A thread that gives way to others, as it was told to, waits by design. */
@@ -139,6 +145,9 @@ __noinline int walk_team(struct team_walk *walk)
 		node = BPF_CORE_READ(node, next);
 	}
 	walk->is_whole = node == head;
+	/* In one condition, the verifier would go through the loop four times as long. */
+	if (walk->unknown)
+		walk->is_whole = 0;
 	return 0;
 }
 

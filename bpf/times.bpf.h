@@ -31,32 +31,65 @@ static __always_inline __u64 cpu_use_of(struct task_struct *task)
 }
 
 /*
+ * Whether another CPU may be changing what current_cpu_clock() reads, as to wake a thread on this
+ * one. The only CPU of a kernel without SMP has no such lock.
+ */
+static __always_inline bool is_changing(struct rq *rq)
+{
+	return bpf_core_field_exists(rq->__lock.raw_lock.val) && rq->__lock.raw_lock.val.counter;
+}
+
+/* Longer than another CPU takes for its stores; each try takes some nanoseconds. */
+#define CLOCK_TRIES 32
+
+/*
  * The CPU clock of the current thread: the difference of two readings is its time on a CPU between
  * them, exact although the kernel updates sum_exec_runtime only at ticks and switches. What has
  * passed since is the present time minus exec_start, up to a constant: the clock of the run queue
  * has another origin than now. Without the time that the CPU gave to interrupts and, as a guest, to
  * its host, which clock_task leaves out.
  *
- * A tick between the loads would give a sum that does not belong to exec_start: then again.
+ * A tick between the loads would give a sum that does not belong to exec_start: then again. Another
+ * CPU stores exec_start before the sum, and clock before clock_task: between its stores a reading
+ * is too low by up to a tick, so the highest counts.
+ *
+ * Not inlined, so that the verifier checks it once.
  */
-static __always_inline __u64 cpu_clock(struct task_struct *task, __u64 now)
+__noinline __u64 current_cpu_clock(__u64 now)
 {
-	__u64 start, sum, skew;
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 start, sum, skew, clock = 0, highest = 0;
+	bool changing;
 	struct rq *rq;
 
 	if (!has_cpu_clock(task))
 		return 0;
-	for (int i = 0; i < 3; i++) {
+	/* Not in the loop: to follow a pointer takes the verifier long. */
+	rq = task->se.cfs_rq->rq;
+	for (int i = 0; i < CLOCK_TRIES; i++) {
+		changing = is_changing(rq);
 		start = task->se.exec_start;
 		asm volatile("" ::: "memory");
-		sum = task->se.sum_exec_runtime;
-		rq = task->se.cfs_rq->rq;
-		skew = rq->clock - rq->clock_task;
+		skew = -rq->clock_task;
 		asm volatile("" ::: "memory");
-		if (task->se.exec_start == start)
+		skew += rq->clock;
+		asm volatile("" ::: "memory");
+		sum = task->se.sum_exec_runtime;
+		asm volatile("" ::: "memory");
+		clock = sum + now - start - skew;
+		if (task->se.exec_start != start)
+			continue;
+		if (!highest || (__s64)(clock - highest) > 0)
+			highest = clock;
+		if (!changing)
 			break;
 	}
-	return sum + now - start - skew;
+	return highest ? highest : clock;
+}
+
+static __always_inline __u64 cpu_clock(struct task_struct *task, __u64 now)
+{
+	return has_cpu_clock(task) ? current_cpu_clock(now) : 0;
 }
 
 /* The thread runs, so it is awake: what its clocks say later than now is since then. */

@@ -75,7 +75,22 @@ struct sched_info {
 	unsigned long long last_queued;
 };
 
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct qspinlock {
+	union {
+		atomic_t val;
+	};
+};
+
+struct raw_spinlock {
+	struct qspinlock raw_lock;
+};
+
 struct rq {
+	struct raw_spinlock __lock;
 	u64 clock;
 	u64 clock_task;
 };

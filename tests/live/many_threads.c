@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * many_threads TRUTH COUNT: COUNT threads that wait. After the go every other one ends; 2 s later
- * each remaining thread, and the first thread, makes 10 getppid calls.
+ * many_threads TRUTH COUNT [LATE [ENDING]]: COUNT threads that wait. After the go LATE more begin
+ * to wait. 2 s later every other one of the first ends, ENDING of them at most; again 2 s later
+ * each remaining one of these, and the first thread, makes 10 getppid calls.
  */
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <time.h>
 #include "program.h"
 #include "small_threads.h"
@@ -13,7 +15,8 @@
 struct crowd {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
-	int phase; /* 0: all wait; 1: odd ones end; 2: the others call; 3: the others end */
+	int phase;   /* 0: all wait; 1: odd ones end; 2: the others call; 3: the others end */
+	long ending; /* of the odd ones, the first */
 	_Atomic long done;
 };
 
@@ -46,16 +49,44 @@ static void make_calls(struct crowd *crowd)
 	atomic_fetch_add(&crowd->done, 1);
 }
 
+static bool ends_early(const struct member *member)
+{
+	return member->number % 2 && member->number / 2 < member->crowd->ending;
+}
+
 static void *run_member(void *arg)
 {
 	struct member *member = arg;
 
-	wait_for_phase(member->crowd, member->number % 2 ? 1 : 2);
-	if (member->number % 2 == 0) {
-		make_calls(member->crowd);
-		wait_for_phase(member->crowd, 3);
+	if (ends_early(member)) {
+		wait_for_phase(member->crowd, 1);
+		return NULL;
 	}
+	wait_for_phase(member->crowd, 2);
+	make_calls(member->crowd);
+	wait_for_phase(member->crowd, 3);
 	return NULL;
+}
+
+static void *run_late(void *arg)
+{
+	struct member *member = arg;
+
+	wait_for_phase(member->crowd, 3);
+	return NULL;
+}
+
+static struct member *start_members(struct crowd *crowd, long count, void *(*run)(void *))
+{
+	struct member *members = calloc((size_t)count + 1, sizeof(*members));
+
+	if (!members)
+		exit(EXIT_FAILURE);
+	for (long i = 0; i < count; i++)
+		members[i] = (struct member){.crowd = crowd, .number = i};
+	if (start_small_threads(members, sizeof(*members), count, run) < count)
+		exit(77);
+	return members;
 }
 
 int main(int argc, char **argv)
@@ -65,32 +96,39 @@ int main(int argc, char **argv)
 		.changed = PTHREAD_COND_INITIALIZER,
 	};
 	const struct timespec quiet = {.tv_sec = 2}, tick = {.tv_nsec = 5000000};
-	long count = number_at(argv, 2, 100), left;
-	struct member *members = calloc((size_t)count, sizeof(*members));
+	long count = number_at(argv, 2, 100), late = number_at(argv, 3, 0), left = count + 1;
+	struct member *members, *more;
 	FILE *truth;
 
-	if (!members)
-		return EXIT_FAILURE;
-	for (long i = 0; i < count; i++)
-		members[i] = (struct member){.crowd = &crowd, .number = i};
-	if (start_small_threads(members, sizeof(*members), count, run_member) < count)
-		exit(77);
+	crowd.ending = number_at(argv, 4, count);
+	members = start_members(&crowd, count, run_member);
 	wait_for_go();
+	more = start_members(&crowd, late, run_late);
+	if (late)
+		nanosleep(&quiet, NULL);
 	set_phase(&crowd, 1);
-	for (long i = 1; i < count; i += 2)
+	for (long i = 0; i < count; i++) {
+		if (!ends_early(&members[i]))
+			continue;
 		pthread_join(members[i].thread, NULL);
+		left--;
+	}
 	nanosleep(&quiet, NULL);
 	set_phase(&crowd, 2);
 	make_calls(&crowd);
-	left = (count + 1) / 2 + 1;
 	while (atomic_load(&crowd.done) < left)
 		nanosleep(&tick, NULL);
 	set_phase(&crowd, 3);
-	for (long i = 0; i < count; i += 2)
-		pthread_join(members[i].thread, NULL);
+	for (long i = 0; i < count; i++) {
+		if (!ends_early(&members[i]))
+			pthread_join(members[i].thread, NULL);
+	}
+	for (long i = 0; i < late; i++)
+		pthread_join(more[i].thread, NULL);
 	free(members);
+	free(more);
 	truth = open_truth(argv);
-	fprintf(truth, "{\"threads\": %ld, \"left\": %ld, \"getppid\": %ld}\n", count + 1, left,
-		left * CALLS);
+	fprintf(truth, "{\"threads\": %ld, \"left\": %ld, \"getppid\": %ld}\n", count + 1 + late,
+		left, left * CALLS);
 	return fclose(truth) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

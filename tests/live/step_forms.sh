@@ -69,16 +69,25 @@ else
 	echo 'SKIP no mount namespace can be made in a chroot'
 fi
 
-rm -f "$TMP/go"
-mkfifo "$TMP/go"
-"$FBT_BUILD/tests/live_usdt_loop" 43 <"$TMP/go" &
-ENGINE=$!
-exec 7>"$TMP/go"
-run_tool -p $ENGINE --step usdt:fake:step_begin,step_end
-wait_attached "$TOOL" || sed 's/^/# /' "$OUT.err"
-go
-wait $ENGINE
-end_tool
+# trace_markers ARGUMENT…: one run of the program with markers, of 43 steps
+trace_markers()
+{
+	rm -f "${OUT:?}".* "$TMP/go"
+	mkfifo "$TMP/go"
+	"$FBT_BUILD/tests/live_usdt_loop" 43 <"$TMP/go" &
+	ENGINE=$!
+	exec 7>"$TMP/go"
+	run_tool -p $ENGINE "$@"
+	wait_attached "$TOOL" || sed 's/^/# /' "$OUT.err"
+	go
+	wait $ENGINE
+	end_tool
+}
+
+trace_markers --step usdt:fake:step_begin,step_end
 fact 'usdt: its steps' 'len(S) == 43 and all(s["step_source"] == "usdt" for s in S)'
 fact 'usdt: exactly the calls between the two places' 'all(s["calls"] == s["by"]["other"]["calls"] == 8 for s in S)'
+trace_markers --step make_step --step usdt:fake:step_begin,step_end
+fact 'usdt in the step of a function: it is a part of that one' \
+	'len(S) == 43 and all((s["kind"], s["end"], s["calls"]) == ("make_step", "return", 9) for s in S)'
 finish

@@ -132,6 +132,18 @@ fact 'children: every call of theirs is a step' "len($(lengths my_step)) == T['c
 fact 'children: also of a function with a tail call' \
 	"len([s for s in S if s['kind'] == 'my_tail' and s['pid'] != $ENGINE]) == 20"
 
+# Places that cannot be probed count for as long as their process is there.
+rm -f "${OUT:?}".*
+start_program call_sites many 4
+run_tool -p "$ENGINE" -f --step my_step
+wait_attached "$TOOL"
+go
+wait "$ENGINE"
+end_tool
+fact 'after many others: every call is a step' "len($(lengths my_step)) == T['calls'] > 100"
+fact 'after many others: the call site ends them in the end' \
+	"(lambda k: k['exits'] == 0 and k['call_sites'] == 1)($(row my_step))"
+
 trace_steps 'call_sites shared 4' my_step my_tail
 fact 'shared: every call is a step' "len($(lengths my_step)) == T['calls'] > 50"
 fact 'shared: its exit ends them, as others pass the call site too often' \

@@ -41,6 +41,8 @@ static __attribute__((noinline)) void make_step(void)
 		syscall(SYS_getuid);
 	USDT("fake", "step_end");
 	syscall(SYS_getgid);
+	/* Else that call would become a jump out of the function. */
+	asm volatile("" ::: "memory");
 }
 
 int main(int argc, char **argv)

@@ -244,7 +244,7 @@ struct traced_set {
 	const struct record_output *output;
 	VEC(struct traced *) processes;
 	VEC(uint32_t) ended_slots;
-	uint64_t lost_threads; /* see traced_set__lost_threads */
+	uint64_t lost_threads; /* see traced_set__count_missing */
 	uint32_t forgotten;    /* since the heap was trimmed */
 };
 
@@ -337,7 +337,8 @@ static void note_use(struct fbt_slot *slot, uint32_t tgid, uint32_t tid)
 	if (thread_use_read_one(&use, (struct proc_ref){tgid, tid}))
 		return;
 	slot->born_delay_ns = use.wait_ns;
-	slot->born_cpu_ns = use.cpu_ns;
+	/* The kernel side takes this one for a sign that both are there. */
+	__atomic_store_n(&slot->born_cpu_ns, use.cpu_ns, __ATOMIC_RELEASE);
 }
 
 /*
@@ -365,15 +366,6 @@ static bool take_thread(struct traced_set *set, uint32_t tgid, uint32_t tid, uin
 	if (slot > 0 && !ends)
 		note_use(&set->shared->slots[slot], tgid, tid);
 	return slot > 0 && !ends;
-}
-
-static uint64_t count_missing(const struct traced_set *set)
-{
-	uint64_t missing = 0;
-
-	vec_for_each (traced, &set->processes)
-		missing += (*traced)->missing;
-	return missing;
 }
 
 /*
@@ -425,9 +417,12 @@ int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now
 	 */
 	if (traced && traced->wanted && !traced->cpus.cpus)
 		find_cpus(set, traced);
-	if (count_missing(set) > set->lost_threads)
-		set->lost_threads = count_missing(set);
 	return err ? err : taken;
+}
+
+void traced_set__count_missing(struct traced_set *set, const struct traced *traced)
+{
+	set->lost_threads += traced->missing;
 }
 
 uint64_t traced_set__lost_threads(const struct traced_set *set)

@@ -108,7 +108,11 @@ struct traced *traced_set__at(struct traced_set *set, size_t index);
  */
 int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now_ns);
 
-/* The maximum number of threads that had no slot at the same time, and so were not traced. */
+/*
+ * Counts the threads that found no slot in the last traced_set__take_threads() as lost. To be
+ * called once, when the process is taken: the kernel side counts those that begin later.
+ */
+void traced_set__count_missing(struct traced_set *set, const struct traced *traced);
 uint64_t traced_set__lost_threads(const struct traced_set *set);
 
 /*

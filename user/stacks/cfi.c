@@ -90,6 +90,13 @@ void cfi_reader__free(struct cfi_reader *reader)
 	free(reader);
 }
 
+void cfi_reader__forget(struct cfi_reader *reader, const struct elf_file *file)
+{
+	for (size_t i = 0; i < CACHE_ROWS; i++)
+		if (reader->cache[i].file == file)
+			reader->cache[i].file = NULL;
+}
+
 /* Rules of registers that are not followed, as those of vectors, are dropped. */
 static int set_rule(struct program *program, uint64_t number, enum cfi_how how, int64_t offset)
 {

@@ -51,12 +51,15 @@ struct cfi_reader *cfi_reader__new(void); /* NULL: -ENOMEM */
 void cfi_reader__free(struct cfi_reader *reader);
 
 /*
- * The row for the instruction at an address of the file, which must live as long as the reader:
- * rows are kept. 0; -ENOENT if the file has none; or -EBADMSG for one that is damaged, too long, or
- * written in a way that is not known.
+ * The row for the instruction at an address of the file, which must live as long as the reader, or
+ * until cfi_reader__forget(): rows are kept. 0; -ENOENT if the file has none; or -EBADMSG for one
+ * that is damaged, too long, or written in a way that is not known.
  */
 int cfi_reader__find(struct cfi_reader *reader, const struct elf_file *file, uint64_t address,
 		     struct cfi_row *row);
+
+/* The file is about to be freed. */
+void cfi_reader__forget(struct cfi_reader *reader, const struct elf_file *file);
 
 /*
  * Computes the caller's registers from those of a frame. *frame is set to the frame's address. 0;

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "proc/open.h"
 #include "stacks/functions.h"
@@ -14,17 +16,25 @@
 #include "elf/symbols.h"
 
 #define FILES_MAX 256
+/* So many numbers are given again at once, if there are: finding them takes long. */
+#define ROOM 32
 /* It has 8 KiB on x86-64. */
 #define VDSO_BYTES_MAX	(1u << 20)
 #define BUILD_ID_DIGITS (2 * ELF_BUILD_ID_MAX + 1)
+/* A file that could not be opened is tried again after this time, and so is making room. */
+#define AGAIN_NS NS_PER_S
 
+/* Without a path it is none: its number is to be given again. */
 struct code_file {
 	uint64_t vdso_start; /* where the vDSO of process tgid lies; 0: it is another file */
 	uint64_t inode;
 	uint32_t device_major;
 	uint32_t device_minor;
 	uint32_t tgid; /* of the process in which it was met first */
-	int fd;
+	int fd;	       /* or -errno, of the last try */
+	uint64_t try_ns;
+	uint64_t added; /* which one it was, of all */
+	bool kept;	/* while room is made: a process has it mapped */
 	struct elf_file *elf;
 	/* What has the symbols, if the file itself does not; looked for when they are first needed.
 	 */
@@ -39,6 +49,11 @@ struct code_file {
 struct code_files {
 	VEC(struct code_file) items;
 	struct symbol_files symbols;
+	struct code_forgetter forgetter;
+	uint64_t added;	  /* files, so far */
+	uint64_t room_ns; /* when room was last made; 0: never */
+	bool told;	  /* that there is none */
+	uint64_t refused; /* times that there was none */
 };
 
 struct code_files *code_files__new(const struct symbol_files *symbols)
@@ -48,6 +63,11 @@ struct code_files *code_files__new(const struct symbol_files *symbols)
 	if (files)
 		files->symbols = *symbols;
 	return files;
+}
+
+void code_files__set_forgetter(struct code_files *files, const struct code_forgetter *forgetter)
+{
+	files->forgetter = *forgetter;
 }
 
 static void clear_file(struct code_file *file)
@@ -66,14 +86,19 @@ void code_files__free(struct code_files *files)
 {
 	if (!files)
 		return;
+	if (files->refused)
+		log_debug("%llu times there was no room for a file with code",
+			  (unsigned long long)files->refused);
 	vec_for_each (file, &files->items)
 		clear_file(file);
 	vec_free(&files->items);
 	free(files);
 }
 
-static bool is_of(const struct code_file *file, const struct mapping *mapping)
+static bool is_of(const struct code_file *file, uint32_t tgid, const struct mapping *mapping)
 {
+	if (!file->path || mapping->is_vdso)
+		return file->path && file->vdso_start == mapping->start && file->tgid == tgid;
 	return !file->vdso_start && file->inode == mapping->inode &&
 	       file->device_major == mapping->device_major &&
 	       file->device_minor == mapping->device_minor;
@@ -86,43 +111,6 @@ static void write_build_id(struct code_file *file)
 
 	for (size_t i = 0; i < size; i++)
 		snprintf(file->build_id + 2 * i, 3, "%02x", id[i]);
-}
-
-/* file has its identity; fd is that of its contents, or -errno. */
-static uint32_t add_file(struct code_files *files, struct code_file *file, int fd, const char *path)
-{
-	file->debug_fd = -1;
-	file->fd = fd;
-	if (files->items.count == FILES_MAX) {
-		if (fd >= 0)
-			close(fd);
-		return 0;
-	}
-	file->path = strdup(path);
-	if (fd >= 0 && elf_file__open(&file->elf, fd))
-		file->elf = NULL;
-	if (file->elf)
-		write_build_id(file);
-	if (!file->path || vec_push(&files->items, *file)) {
-		clear_file(file);
-		return 0;
-	}
-	return (uint32_t)files->items.count;
-}
-
-uint32_t code_files__add(struct code_files *files, uint32_t tgid, const struct mapping *mapping)
-{
-	struct code_file file = {.inode = mapping->inode,
-				 .device_major = mapping->device_major,
-				 .device_minor = mapping->device_minor,
-				 .tgid = tgid};
-
-	for (size_t i = 0; i < files->items.count; i++)
-		if (is_of(&files->items.items[i], mapping))
-			return (uint32_t)i + 1;
-	if (files->items.count == FILES_MAX)
-		return 0;
-	return add_file(files, &file, mapping_open(tgid, mapping), mapping->path);
 }
 
 /* Returns a descriptor of a copy, or -errno. */
@@ -148,18 +136,154 @@ static int copy_vdso(uint32_t tgid, const struct mapping *mapping)
 	return copy < 0 ? -EIO : copy;
 }
 
-uint32_t code_files__add_vdso(struct code_files *files, uint32_t tgid,
-			      const struct mapping *mapping)
+/* The place for one more: that of no file, or after the last one. */
+static size_t find_place(const struct code_files *files)
 {
-	struct code_file file = {.vdso_start = mapping->start, .tgid = tgid};
+	size_t place = 0;
 
-	for (size_t i = 0; i < files->items.count; i++)
-		if (files->items.items[i].vdso_start == mapping->start &&
-		    files->items.items[i].tgid == tgid)
-			return (uint32_t)i + 1;
-	if (files->items.count == FILES_MAX)
+	while (place < files->items.count && files->items.items[place].path)
+		place++;
+	return place;
+}
+
+/* What is no ELF file will not be one later; another process may show what this one does not. */
+static bool is_to_be_tried(const struct code_file *file, uint64_t now_ns)
+{
+	return file->fd < 0 && file->fd != -ENOEXEC && now_ns >= file->try_ns + AGAIN_NS;
+}
+
+static void try_file(struct code_file *file, uint32_t tgid, const struct mapping *mapping,
+		     uint64_t now_ns)
+{
+	file->tgid = tgid;
+	file->try_ns = now_ns;
+	file->fd = mapping->is_vdso ? copy_vdso(tgid, mapping) : mapping_open(tgid, mapping);
+	if (file->fd >= 0 && elf_file__open(&file->elf, file->fd))
+		file->elf = NULL;
+	if (file->elf)
+		write_build_id(file);
+}
+
+/* Once it is open, its places have other addresses. */
+static void try_again(struct code_files *files, uint32_t number, uint32_t tgid,
+		      const struct mapping *mapping, uint64_t now_ns)
+{
+	struct code_file *file = &files->items.items[number - 1];
+
+	try_file(file, tgid, mapping, now_ns);
+	if (file->elf && files->forgetter.forget)
+		files->forgetter.forget(files->forgetter.ctx, number, NULL);
+}
+
+/* Returns its number; 0: -ENOMEM. */
+static uint32_t put_file(struct code_files *files, struct code_file *file, size_t place)
+{
+	if (!file->path || (place == files->items.count && vec_push(&files->items, *file))) {
+		clear_file(file);
 		return 0;
-	return add_file(files, &file, copy_vdso(tgid, mapping), "[vdso]");
+	}
+	files->items.items[place] = *file;
+	return (uint32_t)place + 1;
+}
+
+/* file has its identity. */
+static uint32_t add_file(struct code_files *files, struct code_file *file, uint32_t tgid,
+			 const struct mapping *mapping, uint64_t now_ns)
+{
+	size_t place = find_place(files);
+	uint32_t number;
+
+	vec_for_each (known, &files->items) {
+		if (!is_of(known, tgid, mapping))
+			continue;
+		number = (uint32_t)(known - files->items.items) + 1;
+		if (is_to_be_tried(known, now_ns))
+			try_again(files, number, tgid, mapping, now_ns);
+		return number;
+	}
+	if (place == FILES_MAX)
+		return 0;
+	file->debug_fd = -1;
+	file->added = ++files->added;
+	file->path = strdup(mapping->is_vdso ? "[vdso]" : mapping->path);
+	try_file(file, tgid, mapping, now_ns);
+	return put_file(files, file, place);
+}
+
+uint32_t code_files__add(struct code_files *files, uint32_t tgid, const struct mapping *mapping,
+			 uint64_t now_ns)
+{
+	struct code_file file = {.inode = mapping->inode,
+				 .device_major = mapping->device_major,
+				 .device_minor = mapping->device_minor};
+
+	return add_file(files, &file, tgid, mapping, now_ns);
+}
+
+uint32_t code_files__add_vdso(struct code_files *files, uint32_t tgid,
+			      const struct mapping *mapping, uint64_t now_ns)
+{
+	struct code_file file = {.vdso_start = mapping->start};
+
+	return add_file(files, &file, tgid, mapping, now_ns);
+}
+
+bool code_files__begin_room(struct code_files *files, uint64_t now_ns)
+{
+	bool is_early = files->room_ns && now_ns < files->room_ns + AGAIN_NS;
+
+	if (find_place(files) < FILES_MAX)
+		return false;
+	if (!files->forgetter.forget || is_early) {
+		files->refused++;
+		return false;
+	}
+	files->room_ns = now_ns;
+	vec_for_each (file, &files->items)
+		file->kept = false;
+	return true;
+}
+
+void code_files__keep(struct code_files *files, uint32_t tgid, const struct mapping *mapping)
+{
+	vec_for_each (file, &files->items)
+		file->kept |= is_of(file, tgid, mapping);
+}
+
+static struct code_file *find_oldest(const struct code_files *files)
+{
+	struct code_file *oldest = NULL;
+
+	vec_for_each (file, &files->items) {
+		if (file->path && !file->kept && (!oldest || file->added < oldest->added))
+			oldest = file;
+	}
+	return oldest;
+}
+
+bool code_files__end_room(struct code_files *files)
+{
+	const struct code_forgetter *forgetter = &files->forgetter;
+	struct code_file *oldest;
+	int made = 0;
+
+	while (made < ROOM && (oldest = find_oldest(files))) {
+		uint32_t number = (uint32_t)(oldest - files->items.items) + 1;
+
+		forgetter->forget(forgetter->ctx, number, oldest->elf);
+		clear_file(oldest);
+		*oldest = (struct code_file){.fd = -1, .debug_fd = -1};
+		made++;
+	}
+	if (made)
+		return true;
+	files->refused++;
+	if (!files->told)
+		log_warn("the traced processes have code from more than %d files: functions of "
+			 "further ones have no names in stacks",
+			 FILES_MAX);
+	files->told = true;
+	return false;
 }
 
 struct elf_file *code_files__elf(const struct code_files *files, uint32_t number)

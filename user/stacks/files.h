@@ -14,10 +14,24 @@ struct code_files *code_files__new(const struct symbol_files *symbols);
 void code_files__free(struct code_files *files);
 
 /*
- * The number of the file of a mapping, from 1: processes that map the same file have the same
- * number. It is opened if it is new. 0: more than 256 files, or without memory.
+ * forget is called when a number is about to be given to another file: elf, which may be NULL, and
+ * what code_files__path() and code_files__name() have returned for the number are freed. Also when
+ * a file could be opened at last: addresses in it are others then. Without it, no number is given
+ * twice.
  */
-uint32_t code_files__add(struct code_files *files, uint32_t tgid, const struct mapping *mapping);
+struct code_forgetter {
+	void (*forget)(void *ctx, uint32_t number, const struct elf_file *elf);
+	void *ctx;
+};
+void code_files__set_forgetter(struct code_files *files, const struct code_forgetter *forgetter);
+
+/*
+ * The number of the file of a mapping, from 1: processes that map the same file have the same
+ * number. It is opened if it is new, or could not be opened a second ago. 0: more than 256 files,
+ * or without memory.
+ */
+uint32_t code_files__add(struct code_files *files, uint32_t tgid, const struct mapping *mapping,
+			 uint64_t now_ns);
 
 /*
  * The same of the code that the kernel maps into each process, which is in no file: it is read from
@@ -25,9 +39,19 @@ uint32_t code_files__add(struct code_files *files, uint32_t tgid, const struct m
  * begin of the mapping where the memory cannot be read.
  */
 uint32_t code_files__add_vdso(struct code_files *files, uint32_t tgid,
-			      const struct mapping *mapping);
+			      const struct mapping *mapping, uint64_t now_ns);
 
-/* NULL if the file could not be opened or is no ELF file. */
+/*
+ * Makes room where there is none for one more file; at most once a second, as it takes long. After
+ * code_files__begin_room() code_files__keep() is called for each mapping that is known of. Then
+ * those files that have none, the oldest first, give their numbers to others; if there are none,
+ * code_files__end_room() is false, which is said once.
+ */
+bool code_files__begin_room(struct code_files *files, uint64_t now_ns); /* false: not now */
+void code_files__keep(struct code_files *files, uint32_t tgid, const struct mapping *mapping);
+bool code_files__end_room(struct code_files *files);
+
+/* NULL if the file cannot be opened or is no ELF file. */
 struct elf_file *code_files__elf(const struct code_files *files, uint32_t number);
 const char *code_files__path(const struct code_files *files, uint32_t number);
 const char *code_files__build_id(const struct code_files *files, uint32_t number); /* or "" */
@@ -36,7 +60,7 @@ const char *code_files__build_id(const struct code_files *files, uint32_t number
 struct code_name {
 	uint64_t address;
 	uint64_t start;	  /* of the function; 0: not known */
-	const char *name; /* demangled; NULL: not known. Lives as long as the files. */
+	const char *name; /* demangled; NULL: not known. Lives as long as the file. */
 };
 
 /*

@@ -100,6 +100,26 @@ static void read_again(struct code_map *process, uint64_t now_ns)
 	process->maps = maps;
 }
 
+/* The number of the file of a mapping; 0: there is no room for one more. */
+static uint32_t add_file(const struct code_maps *maps, uint32_t tgid, const struct mapping *mapping,
+			 uint64_t now_ns)
+{
+	return mapping->is_vdso ? code_files__add_vdso(maps->files, tgid, mapping, now_ns)
+				: code_files__add(maps->files, tgid, mapping, now_ns);
+}
+
+/* Files that no process has mapped any more, as far as is known, give way to one that is. */
+static bool make_room(const struct code_maps *maps, uint64_t now_ns)
+{
+	if (!code_files__begin_room(maps->files, now_ns))
+		return false;
+	vec_for_each (process, &maps->processes) {
+		vec_for_each (mapping, &process->maps)
+			code_files__keep(maps->files, process->tgid, mapping);
+	}
+	return code_files__end_room(maps->files);
+}
+
 int code_maps__find(struct code_maps *maps, uint32_t tgid, uint64_t address, uint64_t now_ns,
 		    struct code_at *code)
 {
@@ -119,8 +139,9 @@ int code_maps__find(struct code_maps *maps, uint32_t tgid, uint64_t address, uin
 	*code = (struct code_at){.address = address};
 	if (!mapping->path && !mapping->is_vdso)
 		return 0;
-	code->module = mapping->is_vdso ? code_files__add_vdso(maps->files, tgid, mapping)
-					: code_files__add(maps->files, tgid, mapping);
+	code->module = add_file(maps, tgid, mapping, now_ns);
+	if (!code->module && make_room(maps, now_ns))
+		code->module = add_file(maps, tgid, mapping, now_ns);
 	if (!code->module)
 		return 0;
 	offset = address - mapping->start + mapping->offset;

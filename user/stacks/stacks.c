@@ -38,6 +38,8 @@ struct stacks {
 	struct fbt_stack record;
 };
 
+static void forget_file(void *ctx, uint32_t module, const struct elf_file *elf);
+
 struct stacks *stacks__new(const struct record_output *output, const struct symbol_files *symbols)
 {
 	struct stacks *stacks = calloc(1, sizeof(*stacks));
@@ -48,8 +50,11 @@ struct stacks *stacks__new(const struct record_output *output, const struct symb
 	stacks->reader = cfi_reader__new();
 	stacks->scripts = script_names__new();
 	stacks->files = code_files__new(symbols);
-	if (stacks->files)
+	if (stacks->files) {
+		code_files__set_forgetter(stacks->files,
+					  &(struct code_forgetter){forget_file, stacks});
 		stacks->maps = code_maps__new(stacks->files);
+	}
 	if (!stacks->reader || !stacks->maps || !stacks->scripts) {
 		stacks__free(stacks);
 		return NULL;
@@ -96,6 +101,21 @@ static size_t place_of(const struct stacks *stacks, uint32_t owner, uint64_t add
 			   }));
 }
 
+/* Its places are of another file from now on. What was sent of them stays true. */
+static void forget_file(void *ctx, uint32_t module, const struct elf_file *elf)
+{
+	struct stacks *stacks = ctx;
+	size_t first = place_of(stacks, module, 0), after = place_of(stacks, module + 1, 0);
+
+	cfi_reader__forget(stacks->reader, elf);
+	for (size_t i = first; i < after; i++)
+		stacks->abouts.items[stacks->known.items[i].id - 1] = (struct code_about){NULL};
+	if (after > first)
+		memmove(stacks->known.items + first, stacks->known.items + after,
+			(stacks->known.count - after) * sizeof(*stacks->known.items));
+	stacks->known.count -= after - first;
+}
+
 /* 0: it was not sent. */
 static uint32_t id_of(const struct stacks *stacks, const struct frame *frame)
 {
@@ -138,9 +158,9 @@ static void send_native(struct stacks *stacks, const struct frame *frame,
 	struct known known = {owner_of(stacks, frame), stacks->ids + 1, frame->address};
 
 	/* Without memory it is sent again when it is met again. */
-	if (!id_of(stacks, frame) && send_code(stacks, &code, strings))
-		(void)vec_insert(&stacks->known, place_of(stacks, known.owner, known.address),
-				 known);
+	if (!id_of(stacks, frame) && send_code(stacks, &code, strings) &&
+	    vec_insert(&stacks->known, place_of(stacks, known.owner, known.address), known))
+		stacks->abouts.items[known.id - 1] = (struct code_about){NULL};
 }
 
 /* Sends the places of one file that are new, named together, from a frame on outwards. */

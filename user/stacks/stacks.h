@@ -43,7 +43,7 @@ uint64_t stack_source_sp(const __u64 registers[FBT_REGISTERS]);
 void stacks__unwind(struct stacks *stacks, const struct stack_source *source, uint64_t now_ns,
 		    struct stack_codes *codes);
 
-/* What is known of a place of code: either may be NULL. Strings live as long as stacks. */
+/* What is known of a place of code: either may be NULL. Strings live until a stack is taken. */
 struct code_about {
 	const char *function;
 	const char *path;

@@ -8,6 +8,8 @@
 
 #define OPEN_MAX  1024
 #define USUAL_MAX 1024
+/* Room is made by comparing all with all: not before so many came since the last time. */
+#define FRESH_MIN (OPEN_MAX / 8)
 /* Two buckets for each power of two, from 2^16 ns, about 65 us, to 2^36 ns, about 69 s. */
 #define FIRST_SHIFT 16
 #define BUCKETS	    40
@@ -33,6 +35,7 @@ struct usual {
 struct call_limits {
 	uint64_t *table;
 	VEC(struct open_call) open;
+	uint32_t fresh;		 /* of these, at most, were added since room was made */
 	VEC(struct usual) usual; /* by place in the table */
 	uint32_t steps[FBT_KIND_COUNT];
 };
@@ -82,11 +85,27 @@ static bool join_open(struct call_limits *limits, size_t index, uint64_t from_ns
 	return false;
 }
 
+/* Whether there is one of the same thread and number: the longer of the two is left. */
+static bool join_call(struct call_limits *limits, const struct open_call *call)
+{
+	vec_for_each (other, &limits->open) {
+		if (other->tid != call->tid || other->nr != call->nr)
+			continue;
+		if (call->ns > other->ns)
+			*other = *call;
+		return true;
+	}
+	return false;
+}
+
 /* Most of them are of one step, which has been open for long. */
 static void make_room(struct call_limits *limits)
 {
+	if (limits->fresh < FRESH_MIN)
+		return;
 	for (size_t i = limits->open.count; i-- > 0;)
 		(void)join_open(limits, i, 0, UINT64_MAX);
+	limits->fresh = 0;
 }
 
 void call_limits__add_call(struct call_limits *limits, uint32_t tid, uint32_t nr, uint64_t start_ns,
@@ -96,11 +115,14 @@ void call_limits__add_call(struct call_limits *limits, uint32_t tid, uint32_t nr
 
 	if (ns < FBT_LONG_NS || nr >= FBT_NR_COUNT)
 		return;
-	if (limits->open.count >= OPEN_MAX)
+	if (limits->open.count >= OPEN_MAX) {
+		if (join_call(limits, &call))
+			return;
 		make_room(limits);
+	}
 	/* Without room the limit stays as it is. */
-	if (limits->open.count < OPEN_MAX)
-		(void)vec_push(&limits->open, call);
+	if (limits->open.count < OPEN_MAX && !vec_push(&limits->open, call))
+		limits->fresh++;
 }
 
 static unsigned int bucket_of(uint64_t ns)

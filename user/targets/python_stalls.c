@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "kernel/uprobes.h"
@@ -17,6 +18,8 @@
 #define USDT_COST_NS   2000
 #define SYMBOL_COST_NS 10000
 #define TURN_NS	       NS_PER_S
+/* How long a file is kept that no process uses: removing its probes takes tens of milliseconds. */
+#define UNUSED_NS (10 * NS_PER_S)
 
 typedef VEC(struct uprobe_place) place_vec;
 
@@ -36,16 +39,19 @@ struct runtime {
 /* A file that has an interpreter in it. */
 struct interpreter_file {
 	struct python_interpreter *interpreter;
-	bool is_probed; /* in all processes */
+	bool is_probed;	       /* in all processes */
+	struct uprobes *links; /* for that; NULL: none */
+	uint64_t unused_ns;    /* since when no process uses it; 0: one does */
 };
 
 struct python_stalls {
 	const struct live *live;
 	VEC(struct interpreter_file) files;
 	VEC(struct runtime) runtimes;
-	struct uprobes *links; /* those for all processes */
+	struct uprobes *links; /* for all processes, until they are given to their file */
 	uint64_t turn_ns;
 	uint64_t collections; /* as of the last turn */
+	uint64_t released_ns; /* the cost of each with the dearest file that was released */
 	uint32_t cost_ns;     /* of each; 0: their probes were not switched off */
 };
 
@@ -73,8 +79,10 @@ void python_stalls__free(struct python_stalls *stalls)
 	vec_for_each (runtime, &stalls->runtimes)
 		give_links(stalls, &runtime->links);
 	give_links(stalls, &stalls->links);
-	vec_for_each (file, &stalls->files)
+	vec_for_each (file, &stalls->files) {
+		give_links(stalls, &file->links);
 		python_interpreter_free(file->interpreter);
+	}
 	vec_free(&stalls->runtimes);
 	vec_free(&stalls->files);
 	free(stalls);
@@ -104,6 +112,9 @@ static int find_file(struct python_stalls *stalls, uint32_t tgid, const struct m
 		log_debug("process %u: %s: %s", tgid, mapping->path, strerror(-err));
 		return err;
 	}
+	/* The files that were there before were switched off. */
+	if (stalls->cost_ns)
+		file.interpreter->collector = FBT_COLLECTOR_OFF;
 	err = vec_push(&stalls->files, file);
 	if (err)
 		python_interpreter_free(file.interpreter);
@@ -132,7 +143,10 @@ int python_stalls__search(struct python_stalls *stalls, uint32_t tgid)
 	free(mapping.path);
 	if (file < 0)
 		return file == -ENOMEM ? file : 0;
-	return vec_push(&stalls->runtimes, runtime);
+	if (vec_push(&stalls->runtimes, runtime))
+		return -ENOMEM;
+	stalls->files.items[file].unused_ns = 0;
+	return 0;
 }
 
 static int add_places(place_vec *places, const struct python_interpreter *interpreter)
@@ -186,6 +200,15 @@ static bool is_probeable(const struct python_interpreter *interpreter)
 	       interpreter->collector == FBT_COLLECTOR_SYMBOL;
 }
 
+/* So that they can be removed with it. */
+static void give_to_file(struct python_stalls *stalls, struct interpreter_file *file)
+{
+	if (stalls->links)
+		file->links = stalls->links;
+	stalls->links = NULL;
+	file->is_probed = true;
+}
+
 void python_stalls__attach(struct python_stalls *stalls, uint32_t tgid, bool all,
 			   uint32_t tgid_limit)
 {
@@ -209,7 +232,7 @@ void python_stalls__attach(struct python_stalls *stalls, uint32_t tgid, bool all
 	if (err)
 		runtime->collector = FBT_COLLECTOR_FAILED;
 	else if (all)
-		file->is_probed = true;
+		give_to_file(stalls, file);
 	runtime->time_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
@@ -256,7 +279,9 @@ void python_stalls__charge(const struct python_stalls *stalls, struct fbt_cost *
 	uint64_t collections = count_collections(stalls);
 
 	cost->collections = collections < UINT32_MAX ? (uint32_t)collections : UINT32_MAX;
-	cost->collection_ns = stalls->cost_ns ? stalls->cost_ns : (uint32_t)each_ns(stalls);
+	cost->collection_ns = stalls->cost_ns
+				      ? stalls->cost_ns
+				      : (uint32_t)max_u64(each_ns(stalls), stalls->released_ns);
 }
 
 /* What the probes cost per second may be this much: the share that those of steps may take, of a
@@ -276,8 +301,10 @@ static void switch_off(struct python_stalls *stalls, uint64_t collections)
 		"more than --rate-guard allows: collections are not measured any more",
 		(unsigned long long)collections);
 	stalls->cost_ns = (uint32_t)each_ns(stalls);
-	uprobes__free(stalls->links);
-	stalls->links = NULL;
+	vec_for_each (file, &stalls->files) {
+		uprobes__free(file->links);
+		file->links = NULL;
+	}
 	vec_for_each (runtime, &stalls->runtimes) {
 		uprobes__free(runtime->links);
 		runtime->links = NULL;
@@ -301,10 +328,40 @@ static void guard(struct python_stalls *stalls, uint64_t now_ns)
 	stalls->turn_ns = now_ns + TURN_NS;
 }
 
+static void release(struct python_stalls *stalls, size_t index)
+{
+	size_t last = stalls->files.count - 1;
+
+	stalls->released_ns = max_u64(stalls->released_ns, each_ns(stalls));
+	uprobes__free(stalls->files.items[index].links);
+	python_interpreter_free(stalls->files.items[index].interpreter);
+	stalls->files.items[index] = stalls->files.items[last];
+	stalls->files.count--;
+	vec_for_each (runtime, &stalls->runtimes) {
+		if (runtime->file == last)
+			runtime->file = index;
+	}
+}
+
+/* One at a time: with -a, interpreters of containers come and go for days. */
+static void release_unused(struct python_stalls *stalls, uint64_t now_ns)
+{
+	for (size_t i = 0; i < stalls->files.count; i++) {
+		uint64_t unused_ns = stalls->files.items[i].unused_ns;
+
+		if (!unused_ns || now_ns < unused_ns + UNUSED_NS)
+			continue;
+		release(stalls, i);
+		return;
+	}
+}
+
 void python_stalls__turn(struct python_stalls *stalls, uint64_t now_ns)
 {
-	if (now_ns >= stalls->turn_ns)
+	if (now_ns >= stalls->turn_ns) {
 		guard(stalls, now_ns);
+		release_unused(stalls, now_ns);
+	}
 	vec_for_each (runtime, &stalls->runtimes) {
 		if (runtime->time_ns && !runtime->is_sent)
 			send(stalls, runtime);
@@ -329,13 +386,26 @@ bool python_stalls__is_gil(struct python_stalls *stalls, uint32_t tgid, uint64_t
 	       address - runtime->gil_start < stalls->files.items[runtime->file].interpreter->size;
 }
 
+static bool is_used(const struct python_stalls *stalls, size_t file)
+{
+	vec_for_each (runtime, &stalls->runtimes) {
+		if (runtime->file == file)
+			return true;
+	}
+	return false;
+}
+
 void python_stalls__forget(struct python_stalls *stalls, uint32_t tgid)
 {
 	struct runtime *runtime = find(stalls, tgid);
+	size_t file;
 
 	if (!runtime)
 		return;
+	file = runtime->file;
 	loader__set_runtime(stalls->live->loader, tgid, 0, 0);
 	uprobes__free(runtime->links);
 	*runtime = stalls->runtimes.items[--stalls->runtimes.count];
+	if (!is_used(stalls, file))
+		stalls->files.items[file].unused_ns = clock_ns(CLOCK_MONOTONIC);
 }

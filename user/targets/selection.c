@@ -242,6 +242,7 @@ static int take_threads(const struct live *live, struct traced *traced)
 	threads = traced_set__take_threads(live->traced, traced->tgid, traced->start_ns);
 	if (threads >= 0)
 		threads = traced_set__take_threads(live->traced, traced->tgid, traced->start_ns);
+	traced_set__count_missing(live->traced, traced);
 	return threads < 0 ? threads : 0;
 }
 

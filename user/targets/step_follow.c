@@ -267,3 +267,20 @@ void step_follow__forget(struct step_follow *follow, uint32_t tgid)
 		row->places.count = kept;
 	}
 }
+
+/* What it jumps to is the function to name instead, if that has a name. */
+void step_follow_warn(const struct step_function *function, const char *why_not)
+{
+	struct ways_out ways = step_function_ways_out(function);
+	const char *other = ways.names[0] && strncmp(ways.names[0], "0x", 2) ? ways.names[0] : NULL;
+	char text[FORMAT_WAYS_MAX];
+
+	log_warn(
+		"%s: no probe can be attached where it is called from, and it leaves by jumps to "
+		"other functions (%s)%s%s: those steps are not traced. Name %s by --step%s, or use "
+		"--interval",
+		function->name, format_ways_out(text, &ways),
+		why_not ? " which are not followed: " : "", why_not ? why_not : "",
+		other ? other : "another function",
+		other ? "" : " (--list-steps -p PID shows candidates)");
+}

@@ -10,6 +10,7 @@
 #include "targets/live.h"
 
 struct step_follow;
+struct step_function;
 
 /* live is borrowed, and its members are used from the first call on. NULL: -ENOMEM. */
 struct step_follow *step_follow__new(const struct live *live);
@@ -36,6 +37,12 @@ void step_follow__drop(struct step_follow *follow, uint32_t kind);
  * have bound it by now, or what a pointer led to is known.
  */
 void step_follow__take(struct step_follow *follow, const struct fbt_ring_site *jump);
+
+/*
+ * Says that calls of a function are not traced: where they come from no probe can be attached, and
+ * its jumps are not followed. why_not: NULL: it is not known.
+ */
+void step_follow_warn(const struct step_function *function, const char *why_not);
 
 /* The process has ended or called execve. */
 void step_follow__forget(struct step_follow *follow, uint32_t tgid);

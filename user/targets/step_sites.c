@@ -39,6 +39,11 @@ struct known_site {
 	bool shares;	  /* the probe for all processes was attached for another known site */
 };
 
+struct refused_site {
+	struct fbt_site_key key;
+	uint32_t kind;
+};
+
 enum mode {
 	MODE_LEARNING,	/* exits and sites are probed */
 	MODE_SWITCHING, /* the same, but steps begin only at sites */
@@ -56,7 +61,7 @@ struct kind_sites {
 	char *why_not;	      /* they are not followed; NULL: no reason is known */
 	struct passed look;   /* the kernel side's counters at the last look */
 	struct passed turn;   /* and at the last turn */
-	uint32_t refused;     /* sites that cannot be probed */
+	uint32_t refused;     /* sites that cannot be probed, of processes that are there */
 	uint32_t sites;	      /* places that were probed for it, and that it was called from */
 	uint64_t site_ns;     /* when a site was last added */
 	struct fbt_ends sent; /* kind 0: none */
@@ -66,7 +71,7 @@ struct step_sites {
 	const struct live *live;
 	VEC(struct fbt_ring_site) told;
 	VEC(struct known_site) known;
-	VEC(struct fbt_site_key) refused;
+	VEC(struct refused_site) refused;
 	struct kind_sites kinds[FBT_KIND_COUNT];
 	uint64_t looked_ns;
 	uint64_t turned_ns;
@@ -269,11 +274,12 @@ static void refuse(struct step_sites *sites, const struct fbt_ring_site *site)
 		loader__forget_site(sites->live->loader, &key);
 		return;
 	}
-	sites->kinds[site->kind].refused++;
 	loader__set_site(sites->live->loader, &key, FBT_SITE_REFUSED);
 	/* Without memory, the refusal is not reported to the user. */
-	if (vec_push(&sites->refused, key))
+	if (vec_push(&sites->refused, ((struct refused_site){key, site->kind})))
 		log_debug("call site 0x%llx: not remembered", (unsigned long long)key.address);
+	else
+		sites->kinds[site->kind].refused++;
 }
 
 static struct known_site *find_known(struct step_sites *sites, const struct fbt_ring_site *site)
@@ -451,23 +457,6 @@ static void check_strangers(struct step_sites *sites, uint32_t kind, uint64_t ti
 	}
 }
 
-/* What it jumps to is the function to name instead, if that has a name. */
-static void warn_of_refused(const struct step_function *function, const char *why)
-{
-	struct ways_out ways = step_function_ways_out(function);
-	const char *other = ways.names[0] && strncmp(ways.names[0], "0x", 2) ? ways.names[0] : NULL;
-	char text[FORMAT_WAYS_MAX];
-
-	log_warn(
-		"%s: no probe can be attached where it is called from, and it leaves by jumps to "
-		"other functions (%s)%s%s: those steps are not traced. Name %s by --step%s, or use "
-		"--interval",
-		function->name, format_ways_out(text, &ways),
-		why ? " which are not followed: " : "", why ? why : "",
-		other ? other : "another function",
-		other ? "" : " (--list-steps -p PID shows candidates)");
-}
-
 /*
  * Functions that have no exits and are called from where no site can be probed: their jumps are
  * followed, or a line says so.
@@ -476,8 +465,8 @@ static void tell_refused(struct step_sites *sites, bool may_follow)
 {
 	uint64_t kinds = 0;
 
-	vec_for_each (key, &sites->refused)
-		kinds |= loader__site_kinds(sites->live->loader, key);
+	vec_for_each (refused, &sites->refused)
+		kinds |= loader__site_kinds(sites->live->loader, &refused->key);
 	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));) {
 		struct kind_sites *row = &sites->kinds[kind];
 
@@ -488,7 +477,7 @@ static void tell_refused(struct step_sites *sites, bool may_follow)
 		if (row->followed)
 			continue;
 		row->told = true;
-		warn_of_refused(steps_found__function(sites->live->found, kind), row->why_not);
+		step_follow_warn(steps_found__function(sites->live->found, kind), row->why_not);
 	}
 }
 
@@ -855,11 +844,13 @@ void step_sites__forget(struct step_sites *sites, uint32_t tgid)
 	}
 	sites->known.count = kept;
 	kept = 0;
-	vec_for_each (key, &sites->refused) {
-		if (key->tgid == tgid)
-			loader__forget_site(sites->live->loader, key);
-		else
-			sites->refused.items[kept++] = *key;
+	vec_for_each (refused, &sites->refused) {
+		if (refused->key.tgid != tgid) {
+			sites->refused.items[kept++] = *refused;
+			continue;
+		}
+		loader__forget_site(sites->live->loader, &refused->key);
+		sites->kinds[refused->kind].refused--;
 	}
 	sites->refused.count = kept;
 	step_follow__forget(sites->follow, tgid);

@@ -559,12 +559,13 @@ static void remove_ended(struct session *session)
 	int live;
 
 	while ((traced = traced_set__at(session->live.traced, i))) {
-		/* Threads without a slot may still be alive. */
-		if (!traced->live_threads && traced->taken &&
+		/* Threads without a slot may still be alive. rescan() tries again, not each poll.
+		 */
+		if (!traced->live_threads && !traced->missing && traced->taken &&
 		    (live = traced_set__take_threads(session->live.traced, traced->tgid,
 						     clock_ns(CLOCK_MONOTONIC))) > 0)
 			traced->live_threads = (uint32_t)live;
-		if (traced->live_threads) {
+		if (traced->live_threads || traced->missing) {
 			i++;
 			continue;
 		}

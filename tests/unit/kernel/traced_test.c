@@ -124,19 +124,28 @@ static void stop_sleeper(struct sleeper *sleeper)
 	close(sleeper->pipe[0]);
 }
 
-static void take_threads_counts_those_without_a_slot_once(void **state)
+static void threads_without_a_slot_are_lost_once(void **state)
 {
 	struct fixture *fixture = *state;
-	struct sleeper sleeper;
+	struct sleeper sleeper, later;
+	struct traced *traced;
 
 	fixture->shared->control->free_tail = 1;
-	traced_set__add(fixture->set, (uint32_t)getpid());
+	traced = traced_set__add(fixture->set, (uint32_t)getpid());
 	start_sleeper(&sleeper);
 	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)getpid(), 1), 1);
 	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)getpid(), 1), 1);
+	traced_set__count_missing(fixture->set, traced);
 	assert_int_equal(traced_set__lost_threads(fixture->set), 1);
-	fixture->shared->control->free_tail = 2;
-	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)getpid(), 1), 2);
+	/* The kernel side has counted a thread that began in the window. */
+	start_sleeper(&later);
+	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)getpid(), 1), 1);
+	assert_int_equal(traced->missing, 2);
+	assert_int_equal(traced_set__lost_threads(fixture->set), 1);
+	fixture->shared->control->free_tail = 3;
+	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)getpid(), 1), 3);
+	assert_int_equal(traced->missing, 0);
+	stop_sleeper(&later);
 	stop_sleeper(&sleeper);
 	/* Calls that it made without a slot stay lost. */
 	assert_int_equal(traced_set__lost_threads(fixture->set), 1);
@@ -506,7 +515,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(free_accepts_null),
 		TEST(take_threads_of_a_process_that_is_gone_is_esrch),
-		TEST(take_threads_counts_those_without_a_slot_once),
+		TEST(threads_without_a_slot_are_lost_once),
 		TEST(take_threads_gives_each_thread_a_slot_once),
 		TEST(take_threads_ends_a_thread_that_has_begun_to_end),
 		TEST(find_knows_no_untraced_thread),

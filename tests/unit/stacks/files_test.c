@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "base/clock.h"
 #include "elf_fixture.h"
 #include "elf/symbols.h"
 #include "stacks/files.h"
@@ -152,7 +153,33 @@ static uint32_t add_lib(struct code_files *files, struct elf_fixture *fixture)
 	snprintf(path, sizeof(path), "%s/lib", fixture->folder);
 	assert_int_equal(stat(path, &status), 0);
 	mapping.inode = status.st_ino;
-	return code_files__add(files, (uint32_t)getpid(), &mapping);
+	return code_files__add(files, (uint32_t)getpid(), &mapping, 1);
+}
+
+static void a_file_that_could_not_be_opened_is_tried_again(void **state)
+{
+	struct elf_fixture *fixture = *state;
+	struct code_files *files = code_files__new(&(struct symbol_files){NULL, 0});
+	uint32_t tgid = (uint32_t)getpid(), number;
+	char path[128];
+	struct mapping mapping = {.path = path};
+	struct stat status;
+
+	elf_fixture_need(fixture, "gcc");
+	snprintf(path, sizeof(path), "%s/lib", fixture->folder);
+	assert_int_equal(stat(path, &status), 0);
+	mapping.inode = status.st_ino;
+	assert_true(elf_fixture_run(fixture, "mv lib away"));
+	number = code_files__add(files, tgid, &mapping, NS_PER_S);
+	assert_null(code_files__elf(files, number));
+	assert_string_equal(code_files__path(files, number), path);
+	assert_true(elf_fixture_run(fixture, "mv away lib"));
+	/* Not for each stack. */
+	assert_int_equal(code_files__add(files, tgid, &mapping, NS_PER_S + 1), number);
+	assert_null(code_files__elf(files, number));
+	assert_int_equal(code_files__add(files, tgid, &mapping, 2 * NS_PER_S), number);
+	assert_non_null(code_files__elf(files, number));
+	code_files__free(files);
 }
 
 static const char *name_of(struct code_files *files, uint32_t number, uint64_t address)
@@ -186,6 +213,7 @@ int main(void)
 		cmocka_unit_test(the_gap_between_two_functions_is_remembered),
 		cmocka_unit_test(all_of_a_function_in_which_another_one_begins_is_remembered),
 		cmocka_unit_test(a_file_without_symbols_is_gone_through_once),
+		cmocka_unit_test(a_file_that_could_not_be_opened_is_tried_again),
 		cmocka_unit_test(code_without_a_name_is_looked_for_once),
 	};
 

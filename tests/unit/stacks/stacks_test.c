@@ -6,10 +6,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "model/syscalls.h"
 #include "record_keeper.h"
 #include "stacks/registers.h"
@@ -52,11 +55,16 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void take(struct fixture *fixture, uint64_t pc)
+static void take_at(struct fixture *fixture, uint64_t pc, uint64_t now_ns)
 {
 	fixture->place.registers[pc_of(syscalls_arch())] = pc;
 	fixture->place.registers[sp_of(syscalls_arch())] = 0x1000;
-	stacks__take(fixture->stacks, &fixture->place, 1);
+	stacks__take(fixture->stacks, &fixture->place, now_ns);
+}
+
+static void take(struct fixture *fixture, uint64_t pc)
+{
+	take_at(fixture, pc, 1);
 }
 
 static void a_place_of_code_is_sent_once_with_its_name(void **state)
@@ -136,6 +144,71 @@ static void a_sample_in_no_function_has_no_code(void **state)
 	assert_int_equal(fixture->keeper.count, 0);
 }
 
+/* A file that is mapped as code at address, and nowhere else. Its path is text. */
+static void map_code(uint8_t *address, size_t size, int number, char *text, size_t text_size)
+{
+	int fd;
+
+	snprintf(text, text_size, "/tmp/fbt-stacks-%d-%d", getpid(), number);
+	fd = open(text, O_RDWR | O_CREAT | O_CLOEXEC, 0700);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	assert_ptr_equal(mmap(address, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0),
+			 address);
+	close(fd);
+}
+
+static void forget_records(struct fixture *fixture)
+{
+	fixture->keeper.count = 0;
+	fixture->keeper.size = 0;
+}
+
+static const char *path_of_last_code(const struct fixture *fixture)
+{
+	const struct fbt_code *code = NULL;
+
+	for (size_t i = 0; i < fixture->keeper.count; i++) {
+		const void *record = fixture->keeper.bytes + fixture->keeper.at[i];
+
+		if (((const struct fbt_header *)record)->type == FBT_EVENT_CODE)
+			code = record;
+	}
+	assert_non_null(code);
+	return kept_string(code, sizeof(*code), 1);
+}
+
+/* As over days, when programs come and go. */
+static void files_that_are_not_mapped_any_more_give_way_to_others(void **state)
+{
+	struct fixture *fixture = *state;
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *area = mmap(NULL, 301 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char first[64], path[64];
+
+	assert_ptr_not_equal(area, MAP_FAILED);
+	map_code(area + 300 * size, size, 300, first, sizeof(first));
+	take_at(fixture, (uint64_t)area + 300 * size, NS_PER_S);
+	assert_string_equal(path_of_last_code(fixture), first);
+	for (int i = 0; i < 300; i++) {
+		uint8_t *address = area + (size_t)i * size;
+
+		forget_records(fixture);
+		map_code(address, size, i, path, sizeof(path));
+		take_at(fixture, (uint64_t)address, (uint64_t)(i + 2) * NS_PER_S);
+		assert_string_equal(path_of_last_code(fixture), path);
+		assert_int_equal(unlink(path), 0);
+		assert_ptr_equal(mmap(address, size, PROT_NONE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+				 address);
+	}
+	/* What is mapped still has kept its place: nothing new is sent. */
+	forget_records(fixture);
+	take_at(fixture, (uint64_t)area + 300 * size, 400 * NS_PER_S);
+	assert_int_equal(fixture->keeper.count, 1);
+	unlink(first);
+	munmap(area, 301 * size);
+}
+
 /* Where a function of the kernel's vDSO lies in it; 0: it has none. */
 static uint64_t find_in_vdso(const void *vdso, const char *name)
 {
@@ -204,6 +277,7 @@ int main(void)
 		FACT(a_place_that_is_no_code_is_sent_as_it_is),
 		FACT(samples_of_one_function_are_alike),
 		FACT(a_sample_in_no_function_has_no_code),
+		FACT(files_that_are_not_mapped_any_more_give_way_to_others),
 		FACT(the_kernels_own_code_has_names),
 		FACT(a_process_that_is_gone_has_no_names),
 	};

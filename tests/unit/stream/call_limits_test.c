@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "fbt_shared.h"
 #include "stream/call_limits.h"
 
@@ -150,6 +151,28 @@ static void a_step_may_have_more_calls_than_there_is_room_for(void **state)
 	assert_in_range(limit_ns(fixture, KIND, FUTEX), 20 * MS, 30 * MS);
 }
 
+/* As with hundreds of threads in steps that do not end. */
+static void calls_that_find_no_room_cost_little(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t begin_ns, ns;
+
+	for (uint32_t tid = 1; tid <= 1100; tid++)
+		add_call(fixture, tid, MS, MS);
+	begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	for (uint32_t i = 0; i < 20000; i++)
+		add_call(fixture, 1 + i % 1100, 2 * MS, 10 * MS);
+	ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns;
+	assert_in_range(ns, 0, 2000 * MS);
+	/* Those that had room have kept the longest call, and others get the room of one that ends.
+	 */
+	for (int i = 0; i < 20; i++) {
+		call_limits__add_step(fixture->limits, 1, KIND, 0, 100 * MS);
+		add_call(fixture, 1, 2 * MS, 10 * MS);
+	}
+	assert_in_range(limit_ns(fixture, KIND, FUTEX), 20 * MS, 30 * MS);
+}
+
 static void calls_of_another_thread_are_of_another_step(void **state)
 {
 	struct fixture *fixture = *state;
@@ -200,6 +223,7 @@ int main(void)
 		FACT(a_call_of_a_later_step_is_none_of_this_one),
 		FACT(what_was_usual_in_the_first_steps_is_so_no_longer_without_such_calls),
 		FACT(a_step_may_have_more_calls_than_there_is_room_for),
+		FACT(calls_that_find_no_room_cost_little),
 		FACT(calls_of_another_thread_are_of_another_step),
 		FACT(what_was_usual_is_forgotten),
 		FACT(figures_at_the_ends_stay_in_the_table),

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# The CPU time of a step is right also while another CPU moves the clock of its run queue on.
+. "$(dirname "$0")/lib.sh"
+
+[ "$(nproc)" -ge 2 ] || { echo 'SKIP needs two CPUs' && exit 77; }
+steps=$(at_length 100000 500000)
+start_program clock "$steps"
+attach --step clock_step --detail steps --record "$OUT.capture"
+go
+wait "$ENGINE"
+stop_tool
+"$FBT_BUILD/tests/live_capture_json" "$OUT.capture" >"$OUT.json" || not_ok 'a capture'
+# A step computes all the time: what it has less than that, it waited, or interrupts took. The host of a
+# virtual machine may stop the other CPU in between.
+python3 - "$OUT.json" "$steps" <<'END' || FAILED=1
+import json
+import sys
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    steps = [event for event in json.load(file) if event["type"] == "step"]
+wrong = []
+for step in steps:
+    length = step["end_ns"] - step["start_ns"]
+    cpu = step["cpu_ns"] - (1 << 64 if step["cpu_ns"] >> 63 else 0)
+    if cpu > length + 5000 or (cpu < length - step["run_delay_ns"] - 15000 and length < 40000):
+        wrong.append((length, cpu, step["run_delay_ns"]))
+good = len(steps) >= 0.9 * int(sys.argv[2]) and len(wrong) <= len(steps) / 20000
+if not good:
+    print("#", len(steps), len(wrong), wrong[:20])
+print("%sok - the CPU time of each step is its length" % ("" if good else "not "))
+sys.exit(not good)
+END
+finish
