@@ -83,14 +83,17 @@ name_of()
 	echo "${name%_test.c}"
 }
 
-# The maximum seconds for a test: only a hung test should reach it. On an idle machine the longest
-# tests take a tenth of it.
+# seconds_for FILE: the maximum for a test. Only a hung one should reach it: on an idle machine most
+# take a tenth of it, and none more than a third.
 seconds_for()
 {
-	case $1 in
-	unit) echo "${TEST_SECONDS:-600}" ;;
-	*) echo "${TEST_SECONDS:-900}" ;;
-	esac
+	local kind usual least=900
+
+	kind=$(kind_of "$1")
+	[ "$kind" != unit ] || least=600
+	read -r usual _ <<<"${set_of[$(name_of "$1")]:-0}"
+	[ $((3 * usual)) -le $least ] || least=$((3 * usual))
+	echo "${TEST_SECONDS:-$least}"
 }
 
 log_of()
@@ -122,7 +125,7 @@ start_test()
 	[ "$kind" != unit ] ||
 		command=("$FBT_BUILD/tests/unit_$(basename "$(dirname "$file")")" "$(basename "$file" .c)")
 	# A shell's background jobs ignore SIGINT, and so would all that the test starts.
-	CMOCKA_MESSAGE_OUTPUT=TAP env --default-signal=INT,QUIT timeout -k 5 "$(seconds_for "$kind")" \
+	CMOCKA_MESSAGE_OUTPUT=TAP env --default-signal=INT,QUIT timeout -k 5 "$(seconds_for "$file")" \
 		"${command[@]}" </dev/null >"$(log_of "$file")" 2>&1 &
 	running[$!]=$file
 	began[$!]=${EPOCHREALTIME/./}
@@ -151,7 +154,7 @@ end_test()
 	mapfile -t why < <(skips_of "$log")
 	skips=${#why[@]}
 	if [ "$status" = 124 ] || [ "$status" = 137 ]; then
-		echo "not ok - $name: still running after $(seconds_for "$(kind_of "$file")") s, killed" |
+		echo "not ok - $name: still running after $(seconds_for "$file") s, killed" |
 			tee -a "$log"
 		bad=$((bad + 1))
 	elif [ "$status" = 77 ] && [ "$skips" -gt 0 ]; then
