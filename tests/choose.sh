@@ -18,7 +18,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-CAP=${CAP:-540}
+CAP=${CAP:-600}
 SLICES=4
 
 find_base()

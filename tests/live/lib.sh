@@ -355,6 +355,13 @@ trace_engine()
 	end_tool
 }
 
+# From Linux 7 on the kernel leaves out programs of system calls, and does not tell of which process: so
+# calls of others count as lost, too (docs/limits.md). Those of the engine are counted by other facts.
+may_lose_calls()
+{
+	[ "$(uname -r | cut -d. -f1)" -ge 7 ] && echo " and k != 'lost_calls'"
+}
+
 # The facts that hold in every complete run with the engine.
 check_truth()
 {
@@ -363,7 +370,7 @@ check_truth()
 	fact "$1: the table has exactly the engine's calls" 'near(table, T, "calls")'
 	fact "$1: and its errors" 'near(errors, T, "errors")'
 	fact "$1: nothing lost, all complete" \
-		'all(v == 0 for k, v in W.items() if k.startswith("lost_")) and W["incomplete_steps"] == 0'
+		"all(v == 0 for k, v in W.items() if k.startswith('lost_')$(may_lose_calls)) and W['incomplete_steps'] == 0"
 	holds "$1: outputs are valid" "$FBT" validate "$OUT.profile" "$OUT.trace"
 }
 

@@ -89,7 +89,8 @@ class Rank(CPUModelRunner):
         begin, cpu = time.monotonic_ns(), time.thread_time_ns()
         self.execute_model(SchedulerOutput([self.n % 7 + 1]))
         self.sample_tokens()
-        self.spans.append([begin, time.monotonic_ns(), time.thread_time_ns() - cpu, self.entered, waited_ns()])
+        self.spans.append([begin, time.monotonic_ns(), time.thread_time_ns() - cpu, self.entered, waited_ns(),
+                           stolen()])
         self.shared[DONE + self.rank] = self.n
 
 
@@ -116,6 +117,12 @@ class Core(EngineCore):
                 time.sleep(STOP_MS / 1000)
                 self.shared[STOP + rank] = 0
                 os.kill(process.pid, signal.SIGCONT)
+
+
+def stolen():
+    """Ticks of 10 ms for which the machine itself had no CPU: a virtual one's host took it."""
+    with open('/proc/stat') as file:
+        return int(file.readline().split()[8])
 
 
 def waited_ns():

@@ -211,6 +211,37 @@ static void a_lock_without_a_process_is_of_nobody(void **state)
 	assert_int_equal(found.holder, 0);
 }
 
+/* A daemon closes all of its descriptors. Needs rights that not everybody has who runs this. */
+static void a_ring_whose_descriptor_is_closed_is_found_where_it_is_mapped(void **state)
+{
+	struct fixture *fixture = *state;
+	int fd;
+
+	make_sound(fixture);
+	close(fixture->player.fd);
+	start(fixture, do_nothing);
+	fd = open_of(fixture->player.child);
+	if (fd == -EACCES)
+		skip();
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void a_mapped_file_that_can_shrink_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+	int fd;
+
+	player_make(&fixture->player, SOUND_BYTES, 0);
+	player_fill_header(&fixture->player);
+	close(fixture->player.fd);
+	start(fixture, do_nothing);
+	fd = open_of(fixture->player.child);
+	if (fd == -EACCES)
+		skip();
+	assert_int_equal(fd, -EBADMSG);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -220,6 +251,8 @@ int main(void)
 		TEST(a_file_whose_server_never_answers_is_passed_over),
 		TEST(a_ring_that_two_processes_have_is_of_the_first),
 		TEST(a_lock_without_a_process_is_of_nobody),
+		TEST(a_ring_whose_descriptor_is_closed_is_found_where_it_is_mapped),
+		TEST(a_mapped_file_that_can_shrink_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

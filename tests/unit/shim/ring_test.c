@@ -114,38 +114,6 @@ static void a_process_without_a_shim_has_no_ring(void **state)
 	player_kill(&fixture->player);
 }
 
-/* A daemon closes all of its descriptors. Needs rights that not everybody has who runs this. */
-static void a_ring_whose_descriptor_is_closed_is_found_where_it_is_mapped(void **state)
-{
-	struct fixture *fixture = *state;
-	int err;
-
-	player_make(&fixture->player, SOUND_BYTES, PLAYED_SEALS);
-	player_fill_header(&fixture->player);
-	close(fixture->player.fd);
-	player_fork(&fixture->player, NULL);
-	err = open_ring(fixture);
-	if (err == -EACCES)
-		skip();
-	assert_int_equal(err, 0);
-	assert_non_null(fixture->ring);
-}
-
-static void a_mapped_file_that_can_shrink_is_refused(void **state)
-{
-	struct fixture *fixture = *state;
-	int err;
-
-	player_make(&fixture->player, SOUND_BYTES, 0);
-	player_fill_header(&fixture->player);
-	close(fixture->player.fd);
-	player_fork(&fixture->player, NULL);
-	err = open_ring(fixture);
-	if (err == -EACCES)
-		skip();
-	assert_int_equal(err, -EBADMSG);
-}
-
 static void a_process_that_is_gone_is_esrch(void **state)
 {
 	struct fixture *fixture = *state;
@@ -887,8 +855,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(free_accepts_null),
 		TEST(a_process_without_a_shim_has_no_ring),
-		TEST(a_ring_whose_descriptor_is_closed_is_found_where_it_is_mapped),
-		TEST(a_mapped_file_that_can_shrink_is_refused),
 		TEST(a_process_that_is_gone_is_esrch),
 		TEST(a_ring_is_found_among_thousands_of_files),
 		TEST(hostile_names_are_passed_over),
