@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # A real vLLM on the CPU whose worker stalls in the middle of its steps, in five ways, four times each:
 # garbage collections, another thread that keeps the GIL, a lock, no CPU, SIGSTOP. Each is a step that is
-# named for that. vllm/stalls/sitecustomize.py makes it stall, and writes down when.
+# named for that, and EngineCore's step, which waits meanwhile, names the worker.
+# vllm/stalls/sitecustomize.py makes it stall, and writes down when.
 . "$(dirname "$0")/../live/lib.sh"
 
 # shellcheck source=tests/e2e/vllm/lib.sh
 . tests/e2e/vllm/lib.sh
+
+[ "$(nproc)" -ge 2 ] || { echo 'SKIP EngineCore needs a CPU beside that of the worker' && exit 77; }
 
 COUNT=4
 mkdir "$TMP/stalls"
@@ -17,16 +20,23 @@ start_server
 unset FBT_STALLS PYTHONPATH
 ask 4 1 >"$TMP/first"
 until [ -s "$TMP/stalls/worker" ]; do sleep 0.02; done
-# Its neighbours on this machine are no stall of it.
-for task in /proc/"$(cat "$TMP/stalls/worker")"/task/*; do
+# Its neighbours on this machine are no stall of it. It has one CPU, and EngineCore the others: without a
+# CPU is the worker alone.
+WORKER=$(cat "$TMP/stalls/worker")
+for task in /proc/"$WORKER"/task/*; do
 	renice -n -20 -p "${task##*/}"
 done >"$TMP/renice" 2>&1
+CPU=$(($(nproc) - 1))
+{
+	taskset -a -p -c $CPU "$WORKER"
+	taskset -a -p -c 0-$((CPU - 1)) "$(awk '$1 == "PPid:" { print $2 }' "/proc/$WORKER/status")"
+} >"$TMP/pinned" || { not_ok 'each has its CPUs' && finish; }
 run_tool -p "$PID" --python=inject
 wait_attached "$TOOL" || { sed 's/^/# /' "$OUT.err" && not_ok 'the tool attaches' && finish; }
 ask 200 until "$TMP/end" &
 LOAD=$!
 await_steps 800
-python3 tests/e2e/vllm/stalls.py "$TMP/stalls" $COUNT "$TMP/truth.json"
+python3 tests/e2e/vllm/stalls.py "$TMP/stalls" $COUNT "$TMP/truth.json" "$CPU"
 is 'each stall happens' $? 0
 touch "$TMP/end"
 wait $LOAD
@@ -45,6 +55,16 @@ for pair in gc:garbage_collection gil:gil lock:lock_contention starved:run_queue
 	fact "${pair%:*}: each is named ${pair#*:}" \
 		"[H.get(s['step'], {}).get('cause') for t, (s,) in $within if t['kind'] == '${pair%:*}'] ==
 		 $COUNT * ['${pair#*:}']"
+done
+# What EngineCore's step says of the same stall.
+says="[(t['kind'], [(H.get(s['step'], {}).get('cause'), H.get(s['step'], {}).get('peer_pid'), H.get(s['step'], {}).get('peer_did'))
+	for s in S if s['kind'] == 'EngineCore.step' and
+	s['start_us'] <= t['begin_us'] - W['epoch_monotonic_us'] < s['start_us'] + s['us']['total']]) for t in T]"
+echo "# EngineCore: $(q "$says")"
+for pair in gc:computed lock:asleep starved:no_cpu stopped:stopped; do
+	fact "${pair%:*}: EngineCore names the worker, which was ${pair#*:}" \
+		"[found for kind, found in $says if kind == '${pair%:*}'] ==
+		 $COUNT * [[('peer_process', $WORKER, '${pair#*:}')]]"
 done
 echo "# of $(q 'sum(s["kind"] == "GPUModelRunner.execute_model" for s in S)') steps of the worker, escalated:" \
 	"$(q 'sorted(H[s["step"]]["cause"] for s in S if s["kind"] == "GPUModelRunner.execute_model" and s["step"] in H)')"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-"""Has a vLLM with stalls/sitecustomize.py stall: stalls.py FOLDER COUNT TRUTH
+"""Has a vLLM with stalls/sitecustomize.py stall: stalls.py FOLDER COUNT TRUTH CPU...
 
 Each kind of stall COUNT times, one after the other, with a second of health between them. TRUTH gets the
-list of when each was. It sends SIGCONT to what has stopped itself, and keeps a thread for each CPU that
-takes it at once when that is asked for."""
+list of when each was. It sends SIGCONT to what has stopped itself, and keeps a process for each CPU of
+the worker that takes it at once when that is asked for."""
 import json
 import os
 import signal
@@ -13,6 +13,7 @@ import time
 KINDS = ['gc', 'gil', 'lock', 'starved', 'stopped']
 STALL_S = 0.25
 FOLDER, COUNT, TRUTH = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+CPUS = [int(cpu) for cpu in sys.argv[4:]]
 
 
 def take_cpu(cpu, path):
@@ -59,7 +60,7 @@ def main():
     with open(os.path.join(FOLDER, 'worker')) as file:
         worker = int(file.read())
     hogs = []
-    for cpu in sorted(os.sched_getaffinity(0)):
+    for cpu in CPUS:
         path = os.path.join(FOLDER, 'starve.%d' % cpu)
         os.mkfifo(path)
         hogs.append(os.fork())
