@@ -152,7 +152,8 @@ boot()
 	fi
 	timeout -k 5 $SECONDS_MAX qemu-system-x86_64 -machine q35 -nodefaults -accel "$accel" -cpu "$cpu" -smp 2 -m 3072 \
 		-display none -serial stdio -no-reboot -kernel "$kernel" -initrd "$TMP/initramfs" -append "$line" \
-		</dev/null 2>&1 | tr -d '\r' >"$TMP/console"
+		</dev/null >"$TMP/serial" 2>&1
+	tr -d '\r' <"$TMP/serial" >"$TMP/console"
 	[ -z "${KEEP:-}" ] || { mkdir -p "$KEEP" && cp "$TMP/console" "$KEEP/"; }
 }
 
