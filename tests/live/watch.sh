@@ -15,6 +15,8 @@ start_watched --slow-futex-every 1200 --slow-us 400000
 await_watching "$ENGINE"
 is 'an engine that starts later is found' $? 0
 tracer=$(tracer_of "$ENGINE")
+is 'without memory the tracer is killed first, not watch' \
+	$(($(cat "/proc/$tracer/oom_score_adj") - $(cat "/proc/$TOOL/oom_score_adj"))) 300
 is 'no tracepoint of system calls is attached' "$(count_syscall_links)" 0
 go
 await_log 1 'dump .*_escalation\.\*'

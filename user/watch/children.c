@@ -25,6 +25,10 @@
 #include "sandbox/capabilities.h"
 #include "watch/dumps.h"
 
+/* Of /proc/PID/oom_score_adj (proc(5)): what children have more than watch, and the most there is.
+ */
+#define OOM_MORE 300
+#define OOM_MOST 1000
 /* The descriptor that a child is given. */
 #define CHILD_FD 3
 /* ioprio_set(2), of <linux/ioprio.h>, which older systems lack. */
@@ -197,6 +201,24 @@ static void clear_environment(void)
 }
 
 /* In the child: it ends when we do, however that happens. */
+/* Without memory a child is to be killed, not watch, which starts another one. */
+static void die_first(void)
+{
+	char text[16];
+	int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	ssize_t size = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	int score;
+
+	if (size > 0) {
+		text[size] = '\0';
+		score = atoi(text) + OOM_MORE;
+		size = snprintf(text, sizeof(text), "%d", score < OOM_MOST ? score : OOM_MOST);
+		(void)!write(fd, text, (size_t)size);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
 static void become_child(pid_t parent, int signo, int fd)
 {
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -210,6 +232,7 @@ static void become_child(pid_t parent, int signo, int fd)
 	sigaddset(&none, SIGUSR1);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	clear_environment();
+	die_first();
 	dup2(nothing, STDIN_FILENO);
 	dup2(nothing, STDOUT_FILENO);
 	if (fd == CHILD_FD)
