@@ -11,7 +11,7 @@
 counts='
 children 16000  3600   a child a second does (-f), some by way of execve
 threads  20000  36000  10 threads a second come, make a step and end
-windows  40     60     a window a minute by flag, the profile moved away now and then
+windows  60     60     a window a minute by flag, the profile moved away now and then
 gpu      5000   12500  3 steps a second with GPU records and copies, and children
 files    40000  180000 50 steps a second, each on a file that was never there
 slow     2000   6000   100 escalations a minute, all shown, in a log that is cut off now and then
