@@ -16,7 +16,7 @@ attach --explain always -v -d 1
 go
 end_tool
 for what in 'load: the list of threads' 'load: who sends signals' 'attach: who sends signals' \
-	'attach: handle_signal' 'page faults cannot be timed' \
+	'attach: handle_signal' 'page faults are not timed' \
 	'what explains slow steps cannot be loaded' 'cannot be found out on this machine'; do
 	is "a trace: no '$what'" "$(grep "$what" "$OUT.err")" ''
 done
@@ -24,6 +24,18 @@ fact 'a trace: all that --explain has is attached' \
 	"{row['what']: row['state'] for row in R['cost']['explain']} ==
 		{what: 'armed' for what in ('switches', 'wakes', 'samples', 'faults')}"
 fact 'a trace: it has steps' 'len(S) > 10'
+
+# Threads get their software events when their steps ask for it, and most rights are dropped by then.
+rm -f "${OUT:?}".*
+start_program page_faults "$TMP/pages" rare
+attach --step faults_step --explain always -v
+go
+wait "$ENGINE"
+end_tool
+has 'software events: page faults are timed' "$OUT.err" 'page faults are timed'
+for what in 'page faults are not timed' 'cannot be found out on this machine'; do
+	is "software events: no '$what'" "$(grep "$what" "$OUT.err")" ''
+done
 
 # A step that waits for six seconds: no matter of time where all is emulated.
 rm -f "${OUT:?}".*

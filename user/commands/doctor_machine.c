@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -89,7 +88,7 @@ void doctor_machine_read(struct doctor_machine *machine)
 	if (!thread_status_read(&status, (struct proc_ref){.tgid = (uint32_t)getpid()}))
 		machine->seccomp = (int)status.seccomp;
 	machine->bpf_err = try_bpf();
-	machine->perf_err = syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0) < 0 ? -errno : 0;
+	machine->perf_err = privilege_try_event();
 	if (!machine->bpf_err)
 		machine->has_multi = uprobes_have_multi();
 	machine->can_filter = uprobes_multi_can_filter();
@@ -259,7 +258,7 @@ static void judge_uprobes(const struct doctor_machine *machine, struct findings 
 				     ? "limited to one process"
 				     : "which affect all processes that run the same file (from "
 				       "Linux 6.10 on, only one)");
-	} else if (machine->perf_err == -EFAULT) {
+	} else if (!machine->perf_err) {
 		findings_add(checks, FINDING_WARN, "uprobes",
 			     "by perf_event_open(2): removing each takes about 0.1 s");
 		findings_advise(checks,
@@ -273,6 +272,21 @@ static void judge_uprobes(const struct doctor_machine *machine, struct findings 
 				"filter, or use Linux 6.6 or newer, which does not need it",
 				machine->privilege.perf_event_paranoid);
 	}
+}
+
+/* Where perf_event_open(2) is needed for uprobes, too, judge_uprobes tells it. */
+static void judge_events(const struct doctor_machine *machine, struct findings *checks)
+{
+	if (!machine->perf_err || machine->bpf_err || !machine->has_multi)
+		return;
+	findings_add(
+		checks, FINDING_WARN, "perf events",
+		"perf_event_open(2): %s: page faults are not timed, and threads are not sampled",
+		strerror(-machine->perf_err));
+	findings_advise(checks,
+			"grant CAP_SYS_ADMIN, which kernels of Debian require, lower "
+			"kernel.perf_event_paranoid (%d), or allow it in the seccomp filter",
+			machine->privilege.perf_event_paranoid);
 }
 
 static void judge_namespaces(const struct doctor_machine *machine, struct findings *checks)
@@ -333,6 +347,7 @@ void doctor_machine_judge(const struct doctor_machine *machine, struct findings 
 		judge_capability(&machine->privilege, &wanted[i], checks);
 	judge_bpf(machine, checks);
 	judge_uprobes(machine, checks);
+	judge_events(machine, checks);
 	judge_lockdown(&machine->privilege, checks);
 	judge_memlock(&machine->privilege, checks);
 	judge_namespaces(machine, checks);

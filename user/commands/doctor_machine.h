@@ -13,7 +13,7 @@ struct doctor_machine {
 	bool is_host_users; /* in the initial user namespace; true also if /proc does not tell */
 	int seccomp;	    /* of /proc/self/status: 0 none or unknown, 1 strict, 2 filter */
 	int bpf_err;	    /* of creating a map of 4 bytes: 0, or -errno of bpf(2) */
-	int perf_err;	    /* of perf_event_open(2) with NULL: -EFAULT if it is permitted */
+	int perf_err;	    /* of privilege_try_event */
 	bool has_multi;	    /* uprobe_multi links; not tried if bpf_err is set */
 	bool can_filter;    /* uprobe_multi links can be limited to one process */
 	bool has_proc;	    /* /proc is mounted */

@@ -17,7 +17,7 @@ uint64_t calibrate_fault_ps(void);
 
 /*
  * Sets cost->fault_ps to what it costs to time a page fault, and control->fault_entry_ns. 0 where
- * page faults cannot be timed. To be called before the syscall probes are attached.
+ * page faults are not timed. To be called before the syscall probes are attached.
  */
 void calibrate_faults(struct loader *loader, struct fbt_cost *cost);
 

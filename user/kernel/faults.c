@@ -188,7 +188,11 @@ static void arm(struct faults *faults, uint32_t tid, uint32_t slot, uint64_t now
 		fault_events_close(thread->fds);
 		faults->refused = err != -ESRCH;
 		if (faults->refused)
-			log_debug("page faults cannot be timed: %s", strerror(-err));
+			log_warn("page faults are not timed: perf_event_open(2): %s%s",
+				 strerror(-err),
+				 err == -EACCES || err == -EPERM
+					 ? ": ferrum-bpftrace doctor says what is missing"
+					 : "");
 		return;
 	}
 	log_debug("thread %u: page faults are timed", tid);

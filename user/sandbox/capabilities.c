@@ -30,7 +30,7 @@ uint64_t sandbox_wanted(const struct sandbox_rights *rights, uint64_t permitted)
 
 	if (rights->command)
 		wanted |= bit(CAP_KILL);
-	if (rights->perf_probes || (permitted & tracing) != tracing)
+	if (rights->admin_events || (permitted & tracing) != tracing)
 		wanted |= bit(CAP_SYS_ADMIN);
 	/* As in a container, which does not have CAP_DAC_READ_SEARCH by default. */
 	if (!(permitted & bit(CAP_DAC_READ_SEARCH)))
@@ -40,7 +40,7 @@ uint64_t sandbox_wanted(const struct sandbox_rights *rights, uint64_t permitted)
 
 uint64_t sandbox_wanted_to_look(const struct sandbox_works *works, uint64_t permitted)
 {
-	const struct sandbox_rights rights = {.perf_probes = works->perf_probes};
+	const struct sandbox_rights rights = {.admin_events = works->admin_events};
 
 	if (!(permitted & bit(CAP_SYS_PTRACE)))
 		return permitted;
@@ -63,18 +63,18 @@ uint64_t sandbox_wanted_by_broker(const struct sandbox_works *works, uint64_t pe
 	return wanted & permitted;
 }
 
-static uint64_t read_permitted(void)
+static uint64_t read_set(capng_type_t type)
 {
-	uint64_t permitted = 0;
+	uint64_t set = 0;
 
 	capng_clear(CAPNG_SELECT_BOTH);
 	if (capng_get_caps_process())
 		return 0;
 	for (unsigned int i = 0; i <= CAP_LAST_CAP; i++) {
-		if (capng_have_capability(CAPNG_PERMITTED, i))
-			permitted |= bit(i);
+		if (capng_have_capability(type, i))
+			set |= bit(i);
 	}
-	return permitted;
+	return set;
 }
 
 static void select_set(capng_type_t types, uint64_t set)
@@ -93,6 +93,19 @@ static int use_only(uint64_t set)
 	for (unsigned int i = 0; i <= CAP_LAST_CAP; i++)
 		capng_update(set & bit(i) ? CAPNG_ADD : CAPNG_DROP, CAPNG_EFFECTIVE, i);
 	return capng_apply(CAPNG_SELECT_CAPS) ? -EPERM : 0;
+}
+
+bool sandbox_events_need_admin(void)
+{
+	const uint64_t both = bit(CAP_SYS_ADMIN) | bit(CAP_PERFMON);
+	uint64_t effective = read_set(CAPNG_EFFECTIVE);
+	bool refused;
+
+	if ((effective & both) != both || use_only(effective & ~bit(CAP_SYS_ADMIN)))
+		return false;
+	refused = privilege_try_event() == -EACCES;
+	(void)use_only(effective);
+	return refused;
 }
 
 /*
@@ -164,7 +177,7 @@ static uint64_t for_files(const struct sandbox_rights *rights, uint64_t set)
 
 int sandbox_capabilities(const struct sandbox_rights *rights, struct sandboxed_rights *confined)
 {
-	uint64_t permitted = read_permitted(), set = sandbox_wanted(rights, permitted);
+	uint64_t permitted = read_set(CAPNG_PERMITTED), set = sandbox_wanted(rights, permitted);
 	bool bounding = permitted & bit(CAP_SETPCAP);
 
 	confined->as_user = become_user(rights, set);
@@ -197,7 +210,7 @@ int sandbox_keep(uint64_t (*wanted)(const struct sandbox_works *works, uint64_t 
 
 	/* After a bare clone(2), libcap-ng still has the parent's PID. */
 	capng_setpid(getpid());
-	set = wanted(works, read_permitted());
+	set = wanted(works, read_set(CAPNG_PERMITTED));
 	capng_clear(CAPNG_SELECT_BOTH);
 	if (capng_get_caps_process())
 		return -EPERM;

@@ -14,8 +14,11 @@ struct sandbox_rights {
 	unsigned int uid, gid;
 	bool makes_files; /* files are created later, for a window by flag */
 	bool command;	  /* COMMAND may change its user */
-	/* Step probes are perf uprobes, which since 2025 need CAP_SYS_ADMIN. */
-	bool perf_probes;
+	/*
+	 * perf_event_open(2) needs CAP_SYS_ADMIN: sandbox_events_need_admin, or step probes are
+	 * perf uprobes, which need it since 2025.
+	 */
+	bool admin_events;
 };
 
 struct sandboxed_rights {
@@ -32,9 +35,9 @@ int sandbox_capabilities(const struct sandbox_rights *rights, struct sandboxed_r
 
 /* The work of a broker (broker.h). */
 struct sandbox_works {
-	bool injects;	  /* puts the shim into a process */
-	bool appends;	  /* opens files that may be another user's, and creates missing folders */
-	bool perf_probes; /* as above, for the processes that search for candidates */
+	bool injects;	   /* puts the shim into a process */
+	bool appends;	   /* opens files that may be another user's, and creates missing folders */
+	bool admin_events; /* as above, for the processes that search for candidates */
 };
 
 /*
@@ -57,6 +60,13 @@ uint64_t sandbox_wanted_to_look(const struct sandbox_works *works, uint64_t perm
  */
 int sandbox_keep(uint64_t (*wanted)(const struct sandbox_works *works, uint64_t permitted),
 		 const struct sandbox_works *works);
+
+/*
+ * Whether the kernel refuses perf_event_open(2) to a thread that has CAP_PERFMON but not
+ * CAP_SYS_ADMIN. Those of Debian do, by a change of their own (kernel.perf_event_paranoid is 3).
+ * False also if this thread lacks one of the two. Its capabilities are the same afterwards.
+ */
+bool sandbox_events_need_admin(void);
 
 /* Which of the permitted capabilities tracing needs, without those for writing to folders. */
 uint64_t sandbox_wanted(const struct sandbox_rights *rights, uint64_t permitted);

@@ -3,11 +3,13 @@
 
 #include <cap-ng.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -28,6 +30,23 @@ bool privilege_has(const struct privilege_state *state, unsigned int capability)
 	return (capability == CAP_BPF || capability == CAP_PERFMON ||
 		capability == CAP_CHECKPOINT_RESTORE) &&
 	       is_in(state->effective, CAP_SYS_ADMIN);
+}
+
+int privilege_try_event(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.disabled = 1,
+		.exclude_hv = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
 }
 
 #define NAME(capability) [capability] = #capability

@@ -59,6 +59,13 @@ int privilege_read(struct privilege_state *state);
  */
 bool privilege_has(const struct privilege_state *state, unsigned int capability);
 
+/*
+ * Opens and closes a software event of this thread, as perf_event_open(2) allows them for page
+ * faults and samples. 0 or -errno: -EACCES if a capability is missing, see
+ * kernel.perf_event_paranoid.
+ */
+int privilege_try_event(void);
+
 /* "CAP_SYS_PTRACE"; NULL: not a capability that this program uses. */
 const char *privilege_name(unsigned int capability);
 

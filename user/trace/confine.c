@@ -77,6 +77,11 @@ static void open_services(struct plan *plan)
 	free(python);
 }
 
+static bool admin_events(const struct options *options)
+{
+	return options->perf_uprobes || !uprobes_have_multi() || sandbox_events_need_admin();
+}
+
 void confine_broker_start(const struct options *options)
 {
 	bool gpu = options->gpu.mode != GPU_OFF;
@@ -88,7 +93,7 @@ void confine_broker_start(const struct options *options)
 				.injects = options->gpu.mode == GPU_INJECT ||
 					   options->python == PYTHON_INJECT,
 				.appends = options->windows.flag && options->profile,
-				.perf_probes = !uprobes_have_multi(),
+				.admin_events = admin_events(options),
 			},
 	};
 	const struct broker_task tasks[BROKER_WORKS] = {
@@ -176,7 +181,7 @@ static void give_up_rights(const struct options *options, const folder_vec *fold
 		.folder_count = folders->count,
 		.makes_files = options->windows.flag || options->metrics || options->top,
 		.command = options->command,
-		.perf_probes = options->perf_uprobes || !uprobes_have_multi(),
+		.admin_events = admin_events(options),
 	};
 
 	rights.has_user = safe_file_find_user(&rights.uid, &rights.gid) && rights.uid;

@@ -32,7 +32,6 @@ static struct doctor_machine good(void)
 		.machine = "x86_64",
 		.btf_bytes = 5 << 20,
 		.is_host_users = true,
-		.perf_err = -EFAULT,
 		.has_multi = true,
 		.can_filter = true,
 		.has_proc = true,
@@ -192,6 +191,20 @@ static void old_uprobes_are_a_limit_and_forbidden_ones_an_obstacle(void **state)
 	end_checks(&checks);
 }
 
+static void page_faults_and_samples_want_perf_events(void **state)
+{
+	struct doctor_machine machine = good();
+	struct findings checks;
+
+	(void)state;
+	machine.perf_err = -EACCES;
+	machine.privilege.perf_event_paranoid = 3;
+	checks = judge(&machine);
+	assert_check(&checks, "perf events", FINDING_WARN, "page faults are not timed",
+		     "paranoid (3)");
+	end_checks(&checks);
+}
+
 static void of_lockdown_only_confidentiality_is_in_the_way(void **state)
 {
 	struct doctor_machine machine = good();
@@ -276,6 +289,7 @@ int main(void)
 		cmocka_unit_test(in_a_container_sudo_does_not_give_what_is_withheld),
 		cmocka_unit_test(who_refuses_bpf_is_told_from_the_rest),
 		cmocka_unit_test(old_uprobes_are_a_limit_and_forbidden_ones_an_obstacle),
+		cmocka_unit_test(page_faults_and_samples_want_perf_events),
 		cmocka_unit_test(of_lockdown_only_confidentiality_is_in_the_way),
 		cmocka_unit_test(another_pid_namespace_is_an_obstacle),
 		cmocka_unit_test(hidden_processes_matter_only_without_the_capability),

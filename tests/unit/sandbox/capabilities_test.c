@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <cap-ng.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/fsuid.h>
@@ -29,12 +30,12 @@ static const struct sandbox_rights plain = {.folders = NULL};
 static void of_roots_those_of_later_targets_stay(void **state)
 {
 	const struct sandbox_rights command = {.command = true};
-	const struct sandbox_rights perf_probes = {.perf_probes = true};
+	const struct sandbox_rights admin_events = {.admin_events = true};
 
 	(void)state;
 	assert_int_equal(sandbox_wanted(&plain, UINT64_MAX), STEADY);
 	assert_int_equal(sandbox_wanted(&command, UINT64_MAX), STEADY | BIT(CAP_KILL));
-	assert_int_equal(sandbox_wanted(&perf_probes, UINT64_MAX), STEADY | BIT(CAP_SYS_ADMIN));
+	assert_int_equal(sandbox_wanted(&admin_events, UINT64_MAX), STEADY | BIT(CAP_SYS_ADMIN));
 }
 
 static void what_was_not_there_is_not_wanted(void **state)
@@ -195,7 +196,7 @@ static void in_a_folder_of_another_the_right_to_write_there_stays(void **state)
 static const struct sandbox_works looks = {0};
 static const struct sandbox_works injects = {.injects = true};
 static const struct sandbox_works appends = {.appends = true};
-static const struct sandbox_works perf_looks = {.perf_probes = true};
+static const struct sandbox_works perf_looks = {.admin_events = true};
 
 static void a_broker_keeps_what_its_works_take(void **state)
 {
@@ -295,6 +296,49 @@ static void the_kernel_agrees_to_what_is_kept(void **state)
 	}
 }
 
+/* What the kernel says to a thread without CAP_SYS_ADMIN, and the function before. */
+static int events_without_admin(void)
+{
+	struct privilege_state before, after;
+	bool needs_admin;
+
+	if (privilege_read(&before))
+		return 90;
+	needs_admin = sandbox_events_need_admin();
+	if (privilege_read(&after))
+		return 91;
+	if (before.effective != after.effective || before.permitted != after.permitted ||
+	    before.bounding != after.bounding)
+		return 92;
+	if (privilege_try_event())
+		return 93;
+	if (capng_get_caps_process() || capng_update(CAPNG_DROP, CAPNG_EFFECTIVE, CAP_SYS_ADMIN) ||
+	    capng_apply(CAPNG_SELECT_CAPS))
+		return 94;
+	if ((privilege_try_event() == -EACCES) != needs_admin)
+		return 95;
+	return sandbox_events_need_admin() ? 96 : 0;
+}
+
+static void whether_events_need_admin_is_tried(void **state)
+{
+	struct privilege_state before;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(privilege_read(&before), 0);
+	if (geteuid() || !(before.effective & BIT(CAP_SYS_ADMIN)) || privilege_try_event())
+		skip();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(events_without_admin());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* Without root, only ambient capabilities survive execve(). */
 static int keeps_ambient(void)
 {
@@ -354,6 +398,7 @@ int main(void)
 		cmocka_unit_test(who_looks_for_candidates_keeps_what_that_takes),
 		cmocka_unit_test(without_the_right_to_look_into_all_none_is_given_up),
 		cmocka_unit_test(the_kernel_agrees_to_what_is_kept),
+		cmocka_unit_test(whether_events_need_admin_is_tried),
 		cmocka_unit_test(what_is_kept_and_ambient_stays_ambient),
 	};
 
