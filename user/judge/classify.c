@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "judge/calls.h"
 #include "judge/class.h"
-#include "judge/profile.h"
+#include "judge/slow_functions.h"
 #include "model/gpu.h"
 #include "model/syscalls.h"
 
@@ -22,7 +22,7 @@ struct classifier {
 	struct classify_options options;
 	struct classify_counts counts;
 	struct class_table *classes;
-	struct profiles *profiles;
+	struct slow_functions *profiles;
 	struct rate_limiter limiter;
 	struct escalation escalation;			       /* the latest */
 	struct step_class class;			       /* of the latest step */
@@ -57,7 +57,7 @@ struct classifier *classifier__new(const struct classify_options *options)
 		return NULL;
 	classifier->options = *options;
 	classifier->classes = class_table__new(options->window_steps);
-	classifier->profiles = profiles__new();
+	classifier->profiles = slow_functions__new();
 	if (!classifier->classes || !classifier->profiles) {
 		classifier__free(classifier);
 		return NULL;
@@ -70,7 +70,7 @@ void classifier__free(struct classifier *classifier)
 	if (!classifier)
 		return;
 	class_table__free(classifier->classes);
-	profiles__free(classifier->profiles);
+	slow_functions__free(classifier->profiles);
 	free(classifier);
 }
 
@@ -480,8 +480,8 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 		*escalation = &classifier->escalation;
 	}
 	if (record->kind)
-		profiles__judge(classifier->profiles, window, profile_key(record, key), step,
-				verdict.fired ? &classifier->escalation.cause : NULL);
+		slow_functions__judge(classifier->profiles, window, profile_key(record, key), step,
+				      verdict.fired ? &classifier->escalation.cause : NULL);
 	if (!is_memorable(record))
 		return 0;
 	if (!history)

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "proc/shares.h"
+#include "proc/ipc.h"
 
 #define ESTABLISHED 1
 #define NO_COOKIE   (~0u)

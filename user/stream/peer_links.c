@@ -10,7 +10,7 @@
 #include "model/syscalls.h"
 #include "proc/memory.h"
 #include "proc/process.h"
-#include "proc/shares.h"
+#include "proc/ipc.h"
 #include "proc/status.h"
 
 #define LINKS_MAX 16

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-#include "proc/shares.h"
+#include "proc/ipc.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-#include "judge/profile.h"
+#include "judge/slow_functions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,18 +29,18 @@ struct profile {
 	struct function functions[FUNCTIONS_MAX];
 };
 
-struct profiles {
+struct slow_functions {
 	struct profile *list[PROFILES_MAX];
 	uint32_t count;
 	uint64_t steps;
 };
 
-struct profiles *profiles__new(void)
+struct slow_functions *slow_functions__new(void)
 {
-	return calloc(1, sizeof(struct profiles));
+	return calloc(1, sizeof(struct slow_functions));
 }
 
-void profiles__free(struct profiles *profiles)
+void slow_functions__free(struct slow_functions *profiles)
 {
 	if (!profiles)
 		return;
@@ -50,7 +50,7 @@ void profiles__free(struct profiles *profiles)
 }
 
 /* Takes the place of the one that was not used for longest, if there are too many. */
-static struct profile *add_profile(struct profiles *profiles, uint64_t key)
+static struct profile *add_profile(struct slow_functions *profiles, uint64_t key)
 {
 	struct profile *profile;
 
@@ -70,7 +70,7 @@ static struct profile *add_profile(struct profiles *profiles, uint64_t key)
 	return profile;
 }
 
-static struct profile *find_profile(struct profiles *profiles, uint64_t key)
+static struct profile *find_profile(struct slow_functions *profiles, uint64_t key)
 {
 	for (uint32_t i = 0; i < profiles->count; i++)
 		if (profiles->list[i]->key == key)
@@ -191,7 +191,7 @@ static void find_callers(const struct window *window, const struct step *step, s
 static uint64_t slow_share_of(const struct profile *profile, uint32_t index,
 			      const struct fbt_samples *own, uint64_t ns)
 {
-	if (own->samples < PROFILE_LEAST)
+	if (own->samples < SLOW_FUNCTIONS_LEAST)
 		return share_of(profile, SLOW, index, ns);
 	for (uint32_t i = 0; i < own->count; i++)
 		if (own->functions[i].code == profile->functions[index].code)
@@ -203,11 +203,11 @@ static uint64_t slow_share_of(const struct profile *profile, uint32_t index,
 static void find_grown(const struct profile *profile, const struct fbt_samples *own,
 		       struct cause *cause)
 {
-	bool has_usual = profile->samples[NORMAL] >= PROFILE_LEAST && !cause->is_usual;
+	bool has_usual = profile->samples[NORMAL] >= SLOW_FUNCTIONS_LEAST && !cause->is_usual;
 	uint64_t usual_ns = has_usual ? cause->usual_ns : 0;
 	uint64_t least_ns = (cause->time_ns - usual_ns) / GROWN_PART;
 
-	if (profile->samples[SLOW] < PROFILE_LEAST || cause->time_ns <= usual_ns)
+	if (profile->samples[SLOW] < SLOW_FUNCTIONS_LEAST || cause->time_ns <= usual_ns)
 		return;
 	cause->grown_usual = usual_ns != 0;
 	for (uint32_t i = 0; i < profile->count; i++) {
@@ -220,8 +220,8 @@ static void find_grown(const struct profile *profile, const struct fbt_samples *
 	}
 }
 
-void profiles__judge(struct profiles *profiles, const struct window *window, uint64_t key,
-		     const struct step *step, struct cause *cause)
+void slow_functions__judge(struct slow_functions *profiles, const struct window *window,
+			   uint64_t key, const struct step *step, struct cause *cause)
 {
 	const struct fbt_samples *samples = &step->samples;
 	bool has_samples = samples->header.type == FBT_EVENT_SAMPLES && samples->samples;

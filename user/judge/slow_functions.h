@@ -7,25 +7,25 @@
  * that were not escalated, is applied to the work of the step and to what is usual: so it does not
  * matter how many samples each of them has.
  */
-#ifndef FBT_JUDGE_PROFILE_H
-#define FBT_JUDGE_PROFILE_H
+#ifndef FBT_JUDGE_SLOW_FUNCTIONS_H
+#define FBT_JUDGE_SLOW_FUNCTIONS_H
 
 #include "judge/cause.h"
 #include "model/step.h"
 
 /* Fewer samples than this of slow or of other steps say nothing. */
-#define PROFILE_LEAST 10
+#define SLOW_FUNCTIONS_LEAST 10
 
-struct profiles;
+struct slow_functions;
 
-struct profiles *profiles__new(void); /* NULL: no memory */
-void profiles__free(struct profiles *profiles);
+struct slow_functions *slow_functions__new(void); /* NULL: no memory */
+void slow_functions__free(struct slow_functions *profiles);
 
 /*
  * A step was judged. cause: that of its escalation, which gets what grew; NULL: it is a normal one.
  * A step that is slow for another reason counts for neither. Without memory it does not count.
  */
-void profiles__judge(struct profiles *profiles, const struct window *window, uint64_t key,
-		     const struct step *step, struct cause *cause);
+void slow_functions__judge(struct slow_functions *profiles, const struct window *window,
+			   uint64_t key, const struct step *step, struct cause *cause);
 
 #endif

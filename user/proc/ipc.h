@@ -3,8 +3,8 @@
  * By what processes can wait for each other: memory that several of them map, pipes, and Unix
  * sockets. As /proc shows it; nothing is opened but its files.
  */
-#ifndef FBT_PROC_SHARES_H
-#define FBT_PROC_SHARES_H
+#ifndef FBT_PROC_IPC_H
+#define FBT_PROC_IPC_H
 
 #include <stdbool.h>
 #include <stdint.h>

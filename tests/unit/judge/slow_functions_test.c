@@ -4,7 +4,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "judge/profile.h"
+#include "judge/slow_functions.h"
 
 #define MS     1000000ull
 #define KEY    77
@@ -16,14 +16,14 @@ static struct window *window;
 
 static int begin(void **state)
 {
-	*state = profiles__new();
+	*state = slow_functions__new();
 	window = window__new();
 	return *state && window ? 0 : -1;
 }
 
 static int end(void **state)
 {
-	profiles__free(*state);
+	slow_functions__free(*state);
 	window__free(window);
 	return 0;
 }
@@ -43,19 +43,19 @@ static struct step sampled(uint32_t usual, uint32_t slowly, uint32_t copy)
 	return step;
 }
 
-static void add_normal(struct profiles *profiles, int count)
+static void add_normal(struct slow_functions *profiles, int count)
 {
 	struct step step = sampled(1, 0, 1);
 
 	for (int i = 0; i < count; i++)
-		profiles__judge(profiles, window, KEY, &step, NULL);
+		slow_functions__judge(profiles, window, KEY, &step, NULL);
 }
 
-static struct cause judge(struct profiles *profiles, const struct step *step, uint64_t ns)
+static struct cause judge(struct slow_functions *profiles, const struct step *step, uint64_t ns)
 {
 	struct cause cause = {.kind = CAUSE_COMPUTE, .time_ns = ns, .usual_ns = 10 * MS};
 
-	profiles__judge(profiles, window, KEY, step, &cause);
+	slow_functions__judge(profiles, window, KEY, step, &cause);
 	return cause;
 }
 
@@ -108,7 +108,7 @@ static void the_callers_are_those_of_most_samples(void **state)
 }
 
 /* Normal steps with count functions, from code 1000 on, each with so many samples. */
-static void add_functions(struct profiles *profiles, uint32_t count, uint32_t samples)
+static void add_functions(struct slow_functions *profiles, uint32_t count, uint32_t samples)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct step step = {.samples = {.header.type = FBT_EVENT_SAMPLES,
@@ -117,7 +117,7 @@ static void add_functions(struct profiles *profiles, uint32_t count, uint32_t sa
 
 		step.samples.functions[0].code = 1000 + i;
 		step.samples.functions[0].samples = samples;
-		profiles__judge(profiles, window, KEY, &step, NULL);
+		slow_functions__judge(profiles, window, KEY, &step, NULL);
 	}
 }
 
@@ -161,7 +161,7 @@ static void functions_that_were_halved_to_nothing_make_room(void **state)
 
 	add_functions(*state, 128, 60);
 	for (int i = 0; i < 200; i++)
-		profiles__judge(*state, window, KEY, &usual, NULL);
+		slow_functions__judge(*state, window, KEY, &usual, NULL);
 	cause = judge(*state, &slow, 100 * MS);
 	assert_true(cause.grown_count > 0);
 	assert_int_equal(cause.grown[0].codes[0], SLOWLY);
@@ -217,7 +217,7 @@ static void other_classes_count_for_nothing(void **state)
 	struct cause cause;
 
 	for (int i = 0; i < 10; i++)
-		profiles__judge(*state, window, KEY + 1, &copies, NULL);
+		slow_functions__judge(*state, window, KEY + 1, &copies, NULL);
 	cause = judge(*state, &step, 100 * MS);
 	assert_false(cause.grown_usual);
 }
@@ -228,7 +228,7 @@ static void steps_that_are_slow_for_another_reason_count_for_nothing(void **stat
 	struct cause waits = {.kind = CAUSE_RUN_QUEUE};
 
 	for (int i = 0; i < 10; i++)
-		profiles__judge(*state, window, KEY, &step, &waits);
+		slow_functions__judge(*state, window, KEY, &step, &waits);
 	assert_int_equal(waits.grown_count, 0);
 	step = sampled(0, 20, 0);
 	assert_int_equal(judge(*state, &step, 100 * MS).grown[0].codes[0], SLOWLY);
@@ -252,9 +252,9 @@ static void old_samples_are_forgotten_by_halves(void **state)
 	struct step step = sampled(0, 100, 0);
 	struct cause cause;
 
-	profiles__judge(*state, window, KEY, &copies, NULL);
+	slow_functions__judge(*state, window, KEY, &copies, NULL);
 	for (int i = 0; i < 40; i++)
-		profiles__judge(*state, window, KEY, &usual, NULL);
+		slow_functions__judge(*state, window, KEY, &usual, NULL);
 	cause = judge(*state, &step, 100 * MS);
 	assert_int_equal(cause.grown_count, 1);
 	assert_int_equal(cause.grown[0].codes[0], SLOWLY);
@@ -273,8 +273,8 @@ static void there_is_room_for_so_many_classes_only(void **state)
 	struct cause cause = {.kind = CAUSE_COMPUTE, .time_ns = 100 * MS};
 
 	for (uint64_t key = 0; key < 1000; key++)
-		profiles__judge(*state, window, key, &step, NULL);
-	profiles__judge(*state, window, 5000, &step, &cause);
+		slow_functions__judge(*state, window, key, &step, NULL);
+	slow_functions__judge(*state, window, 5000, &step, &cause);
 	assert_int_equal(cause.grown_count, 1);
 }
 

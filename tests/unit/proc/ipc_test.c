@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "proc/shares.h"
+#include "proc/ipc.h"
 
 enum { BYTES = 4096 };
 
