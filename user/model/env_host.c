@@ -184,6 +184,7 @@ struct env_tools env_tools_default(void)
 		.folders = safe_folders,
 		.rustc = getenv("RUSTC"),
 		.cpuinfo = "/proc/cpuinfo",
+		.gpu_driver = "/proc/driver/nvidia/version",
 		.timeout_ms = 5000,
 	};
 }
@@ -378,11 +379,22 @@ static int collect_hw_id(struct env_host *host, const struct env_tools *tools, c
 	return err;
 }
 
+/* The engine itself finds nvidia-smi in PATH, and may use devices that are hidden from the tool. */
+static void warn_of_gpu(const struct env_tools *tools)
+{
+	if (!tools->gpu_driver || access(tools->gpu_driver, F_OK))
+		return;
+	log_warn("NVIDIA's driver is loaded, but nvidia-smi fails or is in none of the usual "
+		 "folders: the env hash is that of a machine without a GPU");
+}
+
 static int collect_gpu(struct env_host *host, const struct env_tools *tools, bool *hangs)
 {
 	char *fields[GPU_FIELDS];
 	int err = query_gpu(tools, hangs, GPU_QUERY, fields, GPU_FIELDS);
 
+	if (!err && !*hangs && !fields[GPU_NAME])
+		warn_of_gpu(tools);
 	if (!err)
 		err = collect_hw_id(host, tools, fields[GPU_NAME]);
 	host->driver = fields[GPU_DRIVER];

@@ -36,10 +36,11 @@ struct env_tools {
 	const char *const *folders; /* of nvidia-smi, nvcc and rustc; NULL-terminated */
 	const char *rustc;	    /* used instead of rustc if it is an absolute path; or NULL */
 	const char *cpuinfo;	    /* /proc/cpuinfo */
+	const char *gpu_driver;	    /* a file that is there while NVIDIA's driver is loaded */
 	uint32_t timeout_ms;	    /* for each program, which is then killed */
 };
 
-/* The fixed folders, $RUSTC, /proc/cpuinfo, 5 s. */
+/* The fixed folders, $RUSTC, /proc/cpuinfo, /proc/driver/nvidia/version, 5 s. */
 struct env_tools env_tools_default(void);
 
 /* The facts. Two calls seldom give the same, because the current GPU clock is one of them. */
@@ -58,8 +59,8 @@ struct env_host {
 
 /*
  * Runs the programs one after the other, so it must be called before anything is attached. The
- * facts of a program that is missing, fails or hangs are left out. 0 or -ENOMEM; host must be
- * cleared in both cases.
+ * facts of a program that is missing, fails or hangs are left out. A line is logged if that program
+ * is nvidia-smi and the driver is loaded. 0 or -ENOMEM; host must be cleared in both cases.
  */
 int env_host_collect(struct env_host *host, const struct env_tools *tools);
 void env_host_clear(struct env_host *host);

@@ -25,6 +25,7 @@
 struct machine {
 	char folder[64];
 	char cpuinfo[96];
+	char driver[96];	/* set as a tool's by tests */
 	const char *folders[3]; /* the first is "/nowhere" by default */
 	struct env_tools tools;
 	struct env_host host;
@@ -36,6 +37,7 @@ static struct machine machine_new(void)
 
 	assert_non_null(mkdtemp(machine.folder));
 	snprintf(machine.cpuinfo, sizeof(machine.cpuinfo), "%s/cpuinfo", machine.folder);
+	snprintf(machine.driver, sizeof(machine.driver), "%s/version", machine.folder);
 	return machine;
 }
 
@@ -348,6 +350,25 @@ static void env_host_takes_nothing_from_an_nvidia_smi_that_fails(void **state)
 	machine_remove(&machine);
 }
 
+static void env_host_says_that_a_gpu_is_left_out(void **state)
+{
+	struct machine machine = machine_new();
+
+	put_file(machine.folder, "version", "NVRM version", 0644);
+	machine.tools.gpu_driver = "/nowhere/version";
+	collect(&machine);
+	put_gpu(&machine, TWO_GPUS);
+	machine.tools.gpu_driver = machine.driver;
+	collect(&machine);
+	assert_silent(*state);
+	put_program(&machine, "nvidia-smi", "exit 9");
+	collect(&machine);
+	assert_one_line(*state,
+			"NVIDIA's driver is loaded, but nvidia-smi fails or is in none of "
+			"the usual folders: the env hash is that of a machine without a GPU");
+	machine_remove(&machine);
+}
+
 static void env_host_says_that_a_program_hangs(void **state)
 {
 	struct machine machine = machine_new();
@@ -433,6 +454,7 @@ int main(void)
 		cmocka_unit_test(env_host_runs_the_rustc_that_is_named),
 		cmocka_unit_test(env_host_runs_only_programs),
 		TEST(env_host_takes_nothing_from_an_nvidia_smi_that_fails),
+		TEST(env_host_says_that_a_gpu_is_left_out),
 		TEST(env_host_says_that_a_program_hangs),
 		TEST(env_host_does_not_ask_a_hanging_driver_again),
 		cmocka_unit_test(env_host_gives_its_programs_a_small_environment),
