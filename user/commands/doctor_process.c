@@ -80,6 +80,7 @@ void doctor_process_read(struct doctor_process *process, uint32_t tgid)
 	*process = (struct doctor_process){.tgid = tgid, .own_uid = geteuid()};
 	process->may_trace =
 		!privilege_read(&privilege) && privilege_has(&privilege, CAP_SYS_PTRACE);
+	process->ptrace_scope = privilege.ptrace_scope;
 	doctor_listen(&process->words);
 	process->err = maps_read(thread, &maps);
 	doctor_listen_end();
@@ -144,7 +145,10 @@ static void judge_look(const struct doctor_process *process, struct findings *ch
 		strerror(-process->look_err));
 	findings_advise(
 		checks,
-		process->may_trace
+		process->ptrace_scope == 3
+			? "set kernel.yama.ptrace_scope below 3 at the next boot: until then no "
+			  "process may read the memory of another one"
+		: process->may_trace
 			? "run with sudo, or grant CAP_DAC_READ_SEARCH too"
 			: "run with sudo, or grant CAP_SYS_PTRACE: kernel.yama.ptrace_scope "
 			  "or the process itself forbids it");
@@ -196,6 +200,14 @@ static void judge_memory(const struct cgroup_limits *limits, struct findings *ch
 
 void doctor_process_judge_limits(const struct cgroup_limits *limits, struct findings *checks)
 {
+	if (limits->hidden) {
+		findings_add(
+			checks, FINDING_NOTE, "limits",
+			"not known: its cgroup is not in this container's cgroup namespace, so "
+			"limits of CPUs and memory are not seen, nor whether it is frozen");
+		findings_advise(checks,
+				"start this container with --cgroupns=host (docker, podman)");
+	}
 	if (limits->period_us)
 		judge_cpu(limits, checks);
 	if (limits->memory_bytes != UINT64_MAX)

@@ -19,8 +19,9 @@
 
 struct doctor_process {
 	uint32_t tgid;
-	bool may_trace; /* we have CAP_SYS_PTRACE */
-	int err;	/* of reading its memory map: 0, or -errno, explained by words */
+	bool may_trace;	  /* we have CAP_SYS_PTRACE */
+	int ptrace_scope; /* of Yama; -1: there is no Yama */
+	int err;	  /* of reading its memory map: 0, or -errno, explained by words */
 	struct doctor_words words;
 	int look_err; /* of opening its memory for reading: 0, or -errno */
 	char comm[DOCTOR_COMM_MAX];

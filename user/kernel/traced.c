@@ -370,7 +370,7 @@ static bool take_thread(struct traced_set *set, uint32_t tgid, uint32_t tid, uin
 
 /*
  * Finds the CPUs of a process by the affinity of its live threads, if there are any, and by the
- * limit of their cgroups.
+ * limit of their cgroups. Where that limit is not known, neither are the CPUs.
  */
 static void find_cpus(const struct traced_set *set, struct traced *traced)
 {
@@ -388,6 +388,8 @@ static void find_cpus(const struct traced_set *set, struct traced *traced)
 	if (!record.cpus)
 		return;
 	cgroup_limits_read(&limits, (struct proc_ref){.tgid = traced->tgid});
+	if (limits.hidden)
+		return;
 	if (limits.period_us) {
 		record.quota_ns = limits.quota_us * NS_PER_US;
 		record.period_ns = limits.period_us * NS_PER_US;

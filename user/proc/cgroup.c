@@ -71,13 +71,18 @@ static bool is_in_hierarchy(char *line, const struct hierarchy *hierarchy, const
 	       text_list_has(hierarchy->options, ',', controller);
 }
 
+/* Whether it lies outside of our cgroup namespace: "/../b" (cgroup_namespaces(7)). */
+static bool is_outside(const char *path)
+{
+	return !strncmp(path, "/..", 3) && (!path[3] || path[3] == '/');
+}
+
 /* What follows the root in the path, "" or "/…"; NULL: it lies elsewhere. */
 static const char *path_below(const char *root, const char *path)
 {
 	size_t size = strcmp(root, "/") ? strlen(root) : 0;
 
-	if (strncmp(path, root, size) != 0 || (path[size] && path[size] != '/') ||
-	    !strncmp(path, "/..", 3))
+	if (strncmp(path, root, size) != 0 || (path[size] && path[size] != '/') || is_outside(path))
 		return NULL;
 	return strcmp(path + size, "/") ? path + size : "";
 }
@@ -163,6 +168,7 @@ static void add_hierarchy(struct cgroup_limits *limits, const struct hierarchy *
 	char folder[2 * PATH_MAX];
 	char *slash;
 
+	limits->hidden |= is_outside(path);
 	if (!below)
 		return;
 	snprintf(folder, sizeof(folder), "%s%s", hierarchy->folder, below);

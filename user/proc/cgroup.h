@@ -21,6 +21,11 @@ struct cgroup_limits {
 	/* The cgroup with the least memory; UINT64_MAX if none has a limit, or none can be seen. */
 	uint64_t memory_bytes;
 	uint64_t memory_hits; /* how often the limit was reached */
+	/*
+	 * A cgroup of the process lies outside of this process's cgroup namespace, as in a
+	 * container of its own: what limits there are is not known.
+	 */
+	bool hidden;
 };
 
 /* What cannot be read is no limit. */

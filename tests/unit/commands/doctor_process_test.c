@@ -86,6 +86,22 @@ static void memory_that_may_not_be_read_is_noted(void **state)
 	assert_check(&checks, "looks", FINDING_NOTE, "memory may not be read",
 		     "CAP_DAC_READ_SEARCH");
 	end_checks(&checks);
+	/* No capability helps there. */
+	process.ptrace_scope = 3;
+	checks = judge(&process);
+	assert_check(&checks, "looks", FINDING_NOTE, "memory may not be read", "at the next boot");
+	end_checks(&checks);
+}
+
+static void limits_that_are_hidden_are_told_of(void **state)
+{
+	const struct cgroup_limits limits = {.memory_bytes = UINT64_MAX, .hidden = true};
+	struct findings checks = {0};
+
+	(void)state;
+	doctor_process_judge_limits(&limits, &checks);
+	assert_check(&checks, "limits", FINDING_NOTE, "not known", "--cgroupns=host");
+	end_checks(&checks);
 }
 
 static void a_process_that_cannot_be_looked_at_is_an_obstacle(void **state)
@@ -353,6 +369,7 @@ int main(void)
 		cmocka_unit_test(a_process_is_named_with_what_it_runs),
 		cmocka_unit_test(a_process_that_is_stopped_or_traced_is_a_limit),
 		cmocka_unit_test(memory_that_may_not_be_read_is_noted),
+		cmocka_unit_test(limits_that_are_hidden_are_told_of),
 		cmocka_unit_test(a_process_that_cannot_be_looked_at_is_an_obstacle),
 		cmocka_unit_test(step_functions_are_named_with_their_place),
 		cmocka_unit_test(without_a_step_function_there_are_intervals),

@@ -187,6 +187,9 @@ static void what_is_outside_of_the_cgroup_namespace_has_no_limit(void **state)
 
 	make_pod(tree);
 	assert_int_equal(find(tree, "0::/../pod/box\n", UNIFIED)->period_us, 0);
+	assert_true(tree->limits.hidden);
+	assert_false(find(tree, "0::/..pod\n", UNIFIED)->hidden);
+	assert_false(find(tree, "0::/pod/box\n", UNIFIED)->hidden);
 	assert_int_equal(find(tree, "0::/gone\n", UNIFIED)->period_us, 0);
 	assert_int_equal(find(tree, "", UNIFIED)->period_us, 0);
 	assert_int_equal(find(tree, "nonsense\n0:\n", "x - cgroup2\n\n")->period_us, 0);
