@@ -101,6 +101,20 @@ bool python_mapping_find(uint32_t tgid, struct mapping *found)
 	return is_found && found->path;
 }
 
+static bool is_musl(const struct mapping *mapping, const void *part)
+{
+	const char *name = mapping->path ? strrchr(mapping->path, '/') : NULL;
+
+	return name && !strncmp(name + 1, part, strlen(part));
+}
+
+bool python_is_musl(uint32_t tgid)
+{
+	/* One of the two is mapped, by the name with which the program asks for it. */
+	return maps_search(tgid, "ld-musl-", is_musl, "ld-musl-") ||
+	       maps_search(tgid, "libc.musl-", is_musl, "libc.musl-");
+}
+
 void python_interpreter_free(struct python_interpreter *interpreter)
 {
 	if (!interpreter)

@@ -48,6 +48,12 @@ struct python_interpreter {
  */
 bool python_mapping_find(uint32_t tgid, struct mapping *mapping);
 
+/*
+ * Whether its C library is musl, whose threads do not wait for the GIL at an address in the
+ * interpreter's data, but at one on their own stacks (pthread_cond_timedwait.c of musl).
+ */
+bool python_is_musl(uint32_t tgid);
+
 /* 0 or -errno, without a message. */
 int python_interpreter_open(struct python_interpreter **interpreter, uint32_t tgid,
 			    const struct mapping *mapping);

@@ -33,7 +33,9 @@ static const char *gil_text(const struct window *window, const struct fbt_python
 	if (!window__traces_calls(window))
 		return "waits for the GIL are not measured without system calls";
 	return python->gil_end ? "waits for the GIL are measured"
-			       : "waits for the GIL are not measured: it does not export its data";
+			       : "waits for the GIL are not measured: it does not export its data, "
+				 "or its C "
+				 "library is musl";
 }
 
 void report_python(const struct report *report)

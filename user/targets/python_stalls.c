@@ -136,7 +136,8 @@ int python_stalls__search(struct python_stalls *stalls, uint32_t tgid)
 			stalls->files.items[file].interpreter;
 
 		runtime.file = (size_t)file;
-		runtime.gil_start = python_interpreter_runtime(interpreter, &mapping);
+		if (!python_is_musl(tgid))
+			runtime.gil_start = python_interpreter_runtime(interpreter, &mapping);
 		runtime.collector = interpreter->collector;
 		runtime.has_place = python_interpreter_place(interpreter, &mapping, &runtime.place);
 	}
