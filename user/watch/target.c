@@ -278,6 +278,18 @@ static void say_no_dump(const struct target *target, const char *why)
 	log_err("%u: no dump of \"%s\": %s", target->tgid, target->trigger.text, why);
 }
 
+/* The container of such a process is in a cgroup of its own, with docker. */
+static bool is_container_client(const char *comm)
+{
+	static const char *const names[] = {"docker", "nerdctl", "ctr", "crictl"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (!strcmp(comm, names[i]))
+			return true;
+	}
+	return false;
+}
+
 static void take_message(struct target *target, const struct flight_message *message, int *passed,
 			 uint64_t now_ns)
 {
@@ -288,6 +300,10 @@ static void take_message(struct target *target, const struct flight_message *mes
 		target->ready_ns = now_ns;
 		target->sample_ns = now_ns + target->home->options->watch.sample_every_ns;
 		log_info("watching %u (%s)", target->tgid, target->comm);
+		if (is_container_client(target->comm))
+			log_warn("%u (%s) is not the engine, it is the client of a container: name "
+				 "that with --container",
+				 target->tgid, target->comm);
 		break;
 	case FLIGHT_BEAT:
 		target->steps = message->steps;

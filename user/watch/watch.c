@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "base/log.h"
 #include "option_parse.h"
 #include "proc/process.h"
+#include "proc/status.h"
 #include "sandbox/privilege.h"
 #include "watch/notify.h"
 #include "watch/selector.h"
@@ -554,6 +556,21 @@ static char *choose_dir(const struct options *options)
 	return strdup(dir);
 }
 
+/* As a service: the kernel shows the filters of an engine only to a process that has none. */
+static void check_injection(const struct options *options)
+{
+	struct thread_status status;
+
+	if (options->gpu.mode != GPU_INJECT && options->python != PYTHON_INJECT)
+		return;
+	if (thread_status_read(&status, (struct proc_ref){.tgid = (uint32_t)getpid()}) ||
+	    status.seccomp == SECCOMP_MODE_DISABLED)
+		return;
+	log_warn(
+		"watch has a seccomp filter, so nothing is injected into engines that have one, as "
+		"in containers: docs/watch.md has a drop-in for the service");
+}
+
 static int open_watch(struct watch *watch)
 {
 	int err;
@@ -571,6 +588,7 @@ static int open_watch(struct watch *watch)
 		return err;
 	}
 	check_room(&watch->options);
+	check_injection(&watch->options);
 	watch->dumps_fd = dumps_enter(watch->dir);
 	return 0;
 }
