@@ -493,7 +493,8 @@ const struct option_row option_table[] = {
 	{"verbose", 'v', OPTION_COMMON, NULL,
 	 "Be verbose, with threads in the report; -vv adds libbpf messages", .take = take_verbose},
 	{"ring-records", 0, OPTION_MORE, "N",
-	 "Number of calls that each CPU's ring buffer holds (default: 131072)",
+	 "Number of calls that each CPU's ring buffer holds (default: 131072, less with over "
+	 "16 CPUs)",
 	 COUNT(ring_records, RING_RECORDS_MIN, RING_RECORDS_MAX)},
 	{"ready-fd", 0, OPTION_MORE, "FD",
 	 "Write a newline to this descriptor, 3 or more, and close it once all probes of the "

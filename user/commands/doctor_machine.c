@@ -196,7 +196,8 @@ static void judge_capability(const struct privilege_state *privilege, const stru
 static void judge_lockdown(const struct privilege_state *privilege, struct findings *checks)
 {
 	static const char *const findings[] = {
-		[PRIVILEGE_LOCKDOWN_UNKNOWN] = "none (no /sys/kernel/security/lockdown)",
+		[PRIVILEGE_LOCKDOWN_UNKNOWN] =
+			"not known: there is no /sys/kernel/security/lockdown here",
 		[PRIVILEGE_LOCKDOWN_NONE] = "none",
 		[PRIVILEGE_LOCKDOWN_INTEGRITY] = "integrity, which allows BPF to read",
 		[PRIVILEGE_LOCKDOWN_CONFIDENTIALITY] =
@@ -204,8 +205,11 @@ static void judge_lockdown(const struct privilege_state *privilege, struct findi
 	};
 	bool forbids = privilege->lockdown == PRIVILEGE_LOCKDOWN_CONFIDENTIALITY;
 
-	findings_add(checks, forbids ? FINDING_FAIL : FINDING_OK, "lockdown", "%s",
-		     findings[privilege->lockdown]);
+	findings_add(checks,
+		     forbids						 ? FINDING_FAIL
+		     : privilege->lockdown == PRIVILEGE_LOCKDOWN_UNKNOWN ? FINDING_NOTE
+									 : FINDING_OK,
+		     "lockdown", "%s", findings[privilege->lockdown]);
 	if (forbids)
 		findings_advise(checks, "boot with lockdown=integrity, or without lockdown=");
 }
@@ -267,10 +271,11 @@ static void judge_uprobes(const struct doctor_machine *machine, struct findings 
 	} else {
 		findings_add(checks, FINDING_FAIL, "uprobes", "perf_event_open(2): %s",
 			     strerror(-machine->perf_err));
-		findings_advise(checks,
-				"lower kernel.perf_event_paranoid (%d), allow it in the seccomp "
-				"filter, or use Linux 6.6 or newer, which does not need it",
-				machine->privilege.perf_event_paranoid);
+		findings_advise(
+			checks,
+			"grant CAP_SYS_ADMIN, lower kernel.perf_event_paranoid (%d), allow it in "
+			"the seccomp filter, or use Linux 6.6 or newer, which does not need it",
+			machine->privilege.perf_event_paranoid);
 	}
 }
 

@@ -211,7 +211,9 @@ static void judge_memory(const struct doctor_room *room, struct findings *checks
 		     "%s%s available, %" PRIu32 " CPUs", low ? "only " : "", bytes,
 		     room->cpu_count);
 	if (low)
-		findings_advise(checks, "use a lower --ring-records (default: 131072)");
+		findings_advise(
+			checks,
+			"use a lower --ring-records (default: 131072, less with over 16 CPUs)");
 }
 
 static void judge_dir(const struct doctor_dir *dir, struct findings *checks)
@@ -338,7 +340,7 @@ static void judge_failure(const struct doctor_trial *trial, struct findings *che
 	if (trial->err == -ENOMEM)
 		findings_advise(checks,
 				"free some memory, raise the memory limit of this cgroup, or "
-				"lower --ring-records (default: 131072)");
+				"lower --ring-records (default: 131072, less with over 16 CPUs)");
 	else if (trial->err == -EMFILE || trial->err == -ENFILE)
 		findings_advise(checks, "raise the limit of open files (ulimit -n)");
 	else

@@ -262,7 +262,7 @@ static int load(struct loader *loader)
 			"what is missing, -v shows the kernel's messages)");
 	else if (err == -ENOMEM)
 		log_err("load: no memory for the rings, which count towards the memory limit of "
-			"a unit or container: raise the limit, or use --ring-records 16384");
+			"a unit or container: raise the limit, or use --ring-records 4096");
 	else
 		log_err("load: %s (ferrum-bpftrace doctor shows more, -v shows the kernel's "
 			"messages)",

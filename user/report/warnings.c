@@ -25,6 +25,8 @@ static void warn_of_steps(const struct report *report)
 		    FORMAT_COUNT(window->incomplete_steps - fine), FORMAT_COUNT(window->steps));
 }
 
+#define DEFAULT_RECORDS "default: 131072, less with over 16 CPUs"
+
 /* What to do, so that the next run loses less. */
 static const char *remedy_of(const struct window *window, enum fbt_lost_cause cause)
 {
@@ -34,8 +36,9 @@ static const char *remedy_of(const struct window *window, enum fbt_lost_cause ca
 	case FBT_LOST_CALLS:
 		if (window->record.detail == FBT_DETAIL_ALL)
 			return "--detail escalated records fewer, --ring-records N makes room for "
-			       "more (default: 131072), " REMEDY_PRIORITY;
-		return "--ring-records N makes room for more (default: 131072), " REMEDY_PRIORITY;
+			       "more (" DEFAULT_RECORDS "), " REMEDY_PRIORITY;
+		return "--ring-records N makes room for more (" DEFAULT_RECORDS
+		       "), " REMEDY_PRIORITY;
 	case FBT_LOST_STEPS:
 		return REMEDY_PRIORITY ", --step names a function that is called less often";
 	case FBT_LOST_BEGINS:

@@ -27,6 +27,7 @@ static struct doctor_machine good(void)
 			      .is_host_namespace = true,
 			      .unprivileged_bpf_disabled = 2,
 			      .perf_event_paranoid = 2,
+			      .lockdown = PRIVILEGE_LOCKDOWN_NONE,
 			      .ptrace_scope = 1,
 			      .memlock_bytes = 8 << 20},
 		.machine = "x86_64",
@@ -214,6 +215,11 @@ static void of_lockdown_only_confidentiality_is_in_the_way(void **state)
 	machine.privilege.lockdown = PRIVILEGE_LOCKDOWN_INTEGRITY;
 	checks = judge(&machine);
 	assert_check(&checks, "lockdown", FINDING_OK, "integrity", NULL);
+	end_checks(&checks);
+	/* As in a container, where securityfs is not mounted. */
+	machine.privilege.lockdown = PRIVILEGE_LOCKDOWN_UNKNOWN;
+	checks = judge(&machine);
+	assert_check(&checks, "lockdown", FINDING_NOTE, "not known", NULL);
 	end_checks(&checks);
 	machine.privilege.lockdown = PRIVILEGE_LOCKDOWN_CONFIDENTIALITY;
 	checks = judge(&machine);
