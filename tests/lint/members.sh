@@ -15,7 +15,7 @@ REPORT = ("docs/json.md",) + PROFILE
 WRITERS = {
     ("user/output/jsonl.c", "user/output/jsonl_window.c", "user/output/explained.c"): PROFILE,
     ("user/report/json.c", "user/report/cost.c", "user/report/driver.c", "user/report/explained.c",
-     "user/report/fault_sites.c", "user/report/findings.c", "user/report/peer.c",
+     "user/report/findings.c", "user/report/peer.c",
      "user/report/python.c", "user/report/ranks.c", "user/output/slice.c"): REPORT,
     ("user/diff/json.c",): ("docs/diff.md",),
 }

@@ -50,7 +50,7 @@ bool python_mapping_find(uint32_t tgid, struct mapping *mapping);
 
 /*
  * Whether its C library is musl, whose threads do not wait for the GIL at an address in the
- * interpreter's data, but at one on their own stacks (pthread_cond_timedwait.c of musl).
+ * interpreter's data, but at one on their own stacks.
  */
 bool python_is_musl(uint32_t tgid);
 
