@@ -200,7 +200,6 @@ static void clear_environment(void)
 		unsetenv(names[i]);
 }
 
-/* In the child: it ends when we do, however that happens. */
 /* Without memory a child is to be killed, not watch, which starts another one. */
 static void die_first(void)
 {
@@ -219,6 +218,7 @@ static void die_first(void)
 		close(fd);
 }
 
+/* In the child: it ends when we do, however that happens. */
 static void become_child(pid_t parent, int signo, int fd)
 {
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
