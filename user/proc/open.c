@@ -6,15 +6,12 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8u
-#endif
+#include "base/memfd.h"
 
 #define MAGIC_CONFIGFS 0x62656570 /* fs/configfs */
 
@@ -161,19 +158,9 @@ out:
 	return err ? err : fd;
 }
 
-static int make_memfd(void)
-{
-	int fd = memfd_create("ferrum-bpftrace", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
-
-	/* Kernels before 6.3 do not know the flag; up to 6.5 vm.memfd_noexec = 2 demands it. */
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create("ferrum-bpftrace", MFD_CLOEXEC);
-	return fd;
-}
-
 int memfd_device(dev_t *device)
 {
-	int own = make_memfd(), err = 0;
+	int own = memfd_make("ferrum-bpftrace"), err = 0;
 	struct stat status;
 
 	if (own < 0)

@@ -5,12 +5,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/arith.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memfd.h"
 #include "model/event.h"
 #include "output/capture.h"
 #include "recorder/excerpt.h"
@@ -63,7 +63,7 @@ static int open_files(struct segments *segments)
 	for (size_t i = 0; i < SEGMENTS_COUNT; i++) {
 		struct segment *segment = &segments->items[i];
 
-		segment->fd = memfd_create("ferrum-segment", MFD_CLOEXEC);
+		segment->fd = memfd_make("ferrum-segment");
 		if (segment->fd < 0)
 			return -errno;
 	}

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memfd.h"
 #include "base/vec.h"
 #include "proc/open.h"
 #include "stacks/functions.h"
@@ -126,7 +126,7 @@ static int copy_vdso(uint32_t tgid, const struct mapping *mapping)
 		return memory;
 	bytes = malloc(size);
 	if (bytes && pread(memory, bytes, size, (off_t)mapping->start) == (ssize_t)size)
-		copy = memfd_create("vdso", MFD_CLOEXEC);
+		copy = memfd_make("vdso");
 	close(memory);
 	if (copy >= 0 && write(copy, bytes, size) != (ssize_t)size) {
 		close(copy);

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memfd.h"
 #include "model/event.h"
 #include "output/capture.h"
 #include "trace/outputs.h"
@@ -67,7 +67,7 @@ static int take_minute(struct dump *dump, struct segments *segments)
 		.end_ns = clock_ns(CLOCK_MONOTONIC),
 		.realtime_ns = clock_ns(CLOCK_REALTIME),
 	};
-	int fd = memfd_create("ferrum-dump", MFD_CLOEXEC), err;
+	int fd = memfd_make("ferrum-dump"), err;
 
 	dump->capture = fd < 0 ? NULL : fdopen(fd, "w+e");
 	if (!dump->capture) {

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "base/memfd.h"
 #include "judge/verdict.h"
 #include "recorder/flight.h"
 #include "recorder/segments.h"
@@ -184,7 +184,7 @@ static int make_dump(struct flight *flight, const char *tag, struct segments_wri
 		.end_ns = clock_ns(CLOCK_MONOTONIC),
 		.realtime_ns = clock_ns(CLOCK_REALTIME),
 	};
-	int fd = memfd_create("ferrum-dump", MFD_CLOEXEC), copy, err;
+	int fd = memfd_make("ferrum-dump"), copy, err;
 	FILE *file;
 
 	if (fd < 0)

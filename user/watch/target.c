@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "base/arith.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memfd.h"
 #include "recorder/flight.h"
 #include "proc/open.h"
 #include "watch/children.h"
@@ -182,7 +182,7 @@ static void start_calls(struct target *target, uint64_t ns, bool is_sample)
 	if (!traces_calls(target, ns))
 		return;
 	close_fd(&target->calls_fd);
-	target->calls_fd = memfd_create("ferrum-calls", MFD_CLOEXEC);
+	target->calls_fd = memfd_make("ferrum-calls");
 	if (target->calls_fd < 0) {
 		log_err("system calls of %u: %s", target->tgid, strerror(errno));
 		return;

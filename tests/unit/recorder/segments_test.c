@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/clock.h"
+#include "memfd_fixture.h"
 #include "model/assemble.h"
 #include "model/event.h"
 #include "output/capture.h"
@@ -484,6 +485,19 @@ static void names_make_room_for_names(void **state)
 	facts__free(facts);
 }
 
+static bool has_files(void *ctx)
+{
+	struct fixture *fixture = ctx;
+	const struct segments_options options = {.bytes = SEGMENTS_BYTES_MIN, .span_ns = SECOND};
+
+	return !segments__new(&fixture->segments, &options);
+}
+
+static void its_files_are_not_executable_where_they_must_not_be(void **state)
+{
+	assert_true(holds_with_noexec_memfds(has_files, *state));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
@@ -503,6 +517,7 @@ int main(void)
 		TEST(a_hang_is_in_the_window),
 		TEST(tables_of_older_processes_are_left_out),
 		TEST(names_make_room_for_names),
+		TEST(its_files_are_not_executable_where_they_must_not_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "memfd_fixture.h"
 #include "model/syscalls.h"
 #include "record_keeper.h"
 #include "stacks/registers.h"
@@ -231,13 +232,14 @@ static uint64_t find_in_vdso(const void *vdso, const char *name)
 	return address;
 }
 
+#ifdef __x86_64__
+static const char *const vdso_names[] = {"__vdso_clock_gettime", "clock_gettime"};
+#else
+static const char *const vdso_names[] = {"__kernel_clock_gettime", "__kernel_clock_gettime"};
+#endif
+
 static void the_kernels_own_code_has_names(void **state)
 {
-#ifdef __x86_64__
-	const char *function = "__vdso_clock_gettime", *other = "clock_gettime";
-#else
-	const char *function = "__kernel_clock_gettime", *other = function;
-#endif
 	struct fixture *fixture = *state;
 	uint64_t vdso = getauxval(AT_SYSINFO_EHDR), address;
 	const struct fbt_code *code;
@@ -245,16 +247,39 @@ static void the_kernels_own_code_has_names(void **state)
 
 	if (!vdso)
 		skip();
-	address = find_in_vdso((const void *)vdso, function);
+	address = find_in_vdso((const void *)vdso, vdso_names[0]);
 	assert_int_not_equal(address, 0);
 	take(fixture, vdso + address + 1);
 	code = kept(&fixture->keeper, 0, FBT_EVENT_CODE);
 	name = kept_string(code, sizeof(*code), 0);
-	assert_true(!strcmp(name, function) || !strcmp(name, other));
+	assert_true(!strcmp(name, vdso_names[0]) || !strcmp(name, vdso_names[1]));
 	assert_string_equal(kept_string(code, sizeof(*code), 1), "[vdso]");
 	assert_true(strlen(kept_string(code, sizeof(*code), 2)) >= 32);
 	assert_int_equal(code->offset, 1);
 	assert_int_equal(code->address, address + 1);
+}
+
+static bool names_the_kernels_code(void *ctx)
+{
+	struct fixture *fixture = ctx;
+	const struct fbt_code *code;
+
+	fixture->place.tgid = (uint32_t)getpid();
+	take(fixture, fixture->place.registers[pc_of(syscalls_arch())]);
+	code = kept(&fixture->keeper, 0, FBT_EVENT_CODE);
+	return *kept_string(code, sizeof(*code), 0);
+}
+
+static void it_has_them_where_files_in_memory_must_not_be_executable(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t vdso = getauxval(AT_SYSINFO_EHDR);
+
+	if (!vdso)
+		skip();
+	fixture->place.registers[pc_of(syscalls_arch())] =
+		vdso + find_in_vdso((const void *)vdso, vdso_names[0]) + 1;
+	assert_true(holds_with_noexec_memfds(names_the_kernels_code, fixture));
 }
 
 static void a_process_that_is_gone_has_no_names(void **state)
@@ -279,6 +304,7 @@ int main(void)
 		FACT(a_sample_in_no_function_has_no_code),
 		FACT(files_that_are_not_mapped_any_more_give_way_to_others),
 		FACT(the_kernels_own_code_has_names),
+		FACT(it_has_them_where_files_in_memory_must_not_be_executable),
 		FACT(a_process_that_is_gone_has_no_names),
 	};
 
