@@ -14,6 +14,7 @@
 struct future {
 	struct step step;
 	uint64_t address;
+	uint64_t longest_stop_ns; /* that of step.stop alone, which may have the sum of several */
 	uint32_t turn;
 	uint8_t state;
 	TAILQ_ENTRY(future) in_all;
@@ -296,20 +297,23 @@ static bool has_own_stop(const struct step *step)
 	return step->stop.header.type == FBT_EVENT_STOP && step->stop.tid == step->record.tid;
 }
 
-static void take_stop(struct step *step, const struct step *poll)
+static void take_stop(struct future *future, const struct step *poll)
 {
-	step->stop = poll->stop;
-	step->stop_sender = poll->stop_sender;
+	future->step.stop = poll->stop;
+	future->step.stop_sender = poll->stop_sender;
+	future->longest_stop_ns = poll->stop.stopped_ns;
 }
 
 /*
  * Polls may run on any thread. A stop of the polling thread counts as one of the step's thread, and
- * all of them add up; that of another thread is kept only while there is none, the longest of them.
+ * all of them add up, with the sender of the longest; that of another thread is kept only while
+ * there is none, the longest of them.
  */
-static void add_stop(struct step *step, const struct step *poll)
+static void add_stop(struct future *future, const struct step *poll)
 {
+	struct step *step = &future->step;
 	uint64_t sum_ns = add_saturating(step->stop.stopped_ns, poll->stop.stopped_ns);
-	bool is_longer = !step->stop.header.type || poll->stop.stopped_ns > step->stop.stopped_ns;
+	bool is_longer = !step->stop.header.type || poll->stop.stopped_ns > future->longest_stop_ns;
 
 	if (poll->stop.header.type != FBT_EVENT_STOP)
 		return;
@@ -317,7 +321,7 @@ static void add_stop(struct step *step, const struct step *poll)
 		bool had_own = has_own_stop(step);
 
 		if (!had_own || is_longer)
-			take_stop(step, poll);
+			take_stop(future, poll);
 		step->stop.tid = step->record.tid;
 		if (had_own)
 			step->stop.stopped_ns = sum_ns;
@@ -325,7 +329,7 @@ static void add_stop(struct step *step, const struct step *poll)
 	}
 	/* By its tid that of the thread of the first poll would look like one of the step's own. */
 	if (is_longer && !has_own_stop(step) && poll->stop.tid != step->record.tid)
-		take_stop(step, poll);
+		take_stop(future, poll);
 }
 
 /*
@@ -343,7 +347,7 @@ static void join(struct futures *futures, struct future *future, struct step *po
 		future->step.calls_truncated = true;
 	add_figures(&future->step.record, &poll->record);
 	add_calls(futures, future, poll);
-	add_stop(&future->step, poll);
+	add_stop(future, poll);
 	future->turn = poll->record.turn;
 	future->state = poll->record.state_after;
 	TAILQ_REMOVE(&futures->all, future, in_all);
@@ -359,6 +363,7 @@ static int park(struct futures *futures, struct step *poll)
 	if (!future)
 		return -ENOMEM;
 	future->step = *poll;
+	future->longest_stop_ns = poll->stop.stopped_ns;
 	future->address = poll->record.future;
 	future->turn = poll->record.turn;
 	future->state = poll->record.state_after;

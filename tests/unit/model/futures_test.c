@@ -407,6 +407,18 @@ static void stops_of_polls_add_up_and_the_longest_names_the_sender(void **state)
 	assert_int_equal(step->stop.time_ns, 2005);
 }
 
+/* It is shorter than what the two before it add up to. */
+static void the_longest_of_many_stops_names_the_sender(void **state)
+{
+	const struct step *step =
+		joined(*state, stopped_poll(8, 1000, 8, 300, 54), stopped_poll(8, 2000, 8, 300, 54),
+		       stopped_poll(9, 3000, 9, 500, 55));
+
+	assert_int_equal(step->stop.stopped_ns, 1100);
+	assert_int_equal(step->stop_sender.sender, 55);
+	assert_int_equal(step->stop.time_ns, 3005);
+}
+
 static void a_stop_beside_does_not_replace_one_of_the_steps_own(void **state)
 {
 	const struct step *step =
@@ -573,6 +585,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			stops_of_polls_add_up_and_the_longest_names_the_sender, open_fixture,
 			close_fixture),
+		cmocka_unit_test_setup_teardown(the_longest_of_many_stops_names_the_sender,
+						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(a_stop_beside_does_not_replace_one_of_the_steps_own,
 						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(
