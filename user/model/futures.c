@@ -254,18 +254,14 @@ static void add_figures(struct fbt_step *to, const struct fbt_step *from)
 	to->polls++;
 }
 
-/* How many more of one kind a step with count of them may get: a future may await for days. */
-static size_t room_beside(const struct futures *futures, size_t count)
-{
-	return min_u64(sub_saturating(FUTURE_BESIDE_MAX, count),
-		       sub_saturating(FUTURES_BESIDE_MAX, futures->beside));
-}
-
-/* Adds what one poll has beside its calls, as far as there is room. member is a vec of both. */
+/*
+ * Adds what one poll has beside its calls, as far as there is room: a future may await for days.
+ * member is a vec of both.
+ */
 #define add_beside(futures, step, poll, member)                                                    \
 	({                                                                                         \
-		size_t room = room_beside(futures, (step)->member.count), added = 0;               \
-		while (added < room && added < (poll)->member.count &&                             \
+		size_t added = 0;                                                                  \
+		while ((step)->member.count < FUTURE_BESIDE_MAX && added < (poll)->member.count && \
 		       !vec_push(&(step)->member, (poll)->member.items[added]))                    \
 			added++;                                                                   \
 		(futures)->beside += added;                                                        \
@@ -278,8 +274,7 @@ static void add_calls(struct futures *futures, struct future *future, struct ste
 
 	step->calls_truncated |= poll->calls_truncated;
 	vec_for_each (call, &poll->calls) {
-		if (step->calls.count >= STEP_CALLS_MAX || futures->calls >= FUTURES_CALLS_MAX ||
-		    vec_push(&step->calls, *call)) {
+		if (step->calls.count >= STEP_CALLS_MAX || vec_push(&step->calls, *call)) {
 			step->calls_truncated = true;
 			break;
 		}
@@ -290,6 +285,64 @@ static void add_calls(struct futures *futures, struct future *future, struct ste
 	add_beside(futures, step, poll, peers);
 	add_beside(futures, step, poll, looks);
 	add_beside(futures, step, poll, wokens);
+}
+
+static size_t calls_of(const struct step *step)
+{
+	return step->calls.count;
+}
+
+static struct step *find_most(const struct futures *futures, size_t (*size_of)(const struct step *))
+{
+	struct step *most = NULL;
+	struct future *future;
+
+	TAILQ_FOREACH(future, &futures->all, in_all)
+	{
+		if (!most || size_of(&future->step) > size_of(most))
+			most = &future->step;
+	}
+	return most;
+}
+
+/* The first half of a vec stays. Returns how many are dropped. */
+static size_t drop_half(void **items, size_t *count, size_t *capacity, size_t size)
+{
+	size_t kept = *count / 2, dropped = *count - kept;
+	void *moved = kept ? reallocarray(*items, kept, size) : NULL;
+
+	if (!kept)
+		free(*items);
+	*count = kept;
+	if (!kept || moved) {
+		*items = moved;
+		*capacity = kept;
+	}
+	return dropped;
+}
+
+#define halve(vec)                                                                                 \
+	drop_half((void **)&(vec)->items, &(vec)->count, &(vec)->capacity, sizeof(*(vec)->items))
+
+/*
+ * The future that has most gives way, as long as there is too much: those that never end must not
+ * keep others from having anything. Each drop of many is worth the walk over all futures.
+ */
+static void make_room(struct futures *futures)
+{
+	struct step *step;
+
+	while (futures->calls > FUTURES_CALLS_MAX) {
+		step = find_most(futures, calls_of);
+		futures->calls -= halve(&step->calls);
+		step->calls_truncated = true;
+	}
+	while (futures->beside > FUTURES_BESIDE_MAX) {
+		step = find_most(futures, beside_of);
+		futures->beside -= halve(&step->wakes) + halve(&step->stacks) +
+				   halve(&step->peers) + halve(&step->looks) + halve(&step->wokens);
+		step->calls_truncated = true;
+	}
 }
 
 static bool has_own_stop(const struct step *step)
@@ -373,6 +426,8 @@ static int park(struct futures *futures, struct step *poll)
 	result = add(futures, future);
 	if (result)
 		future_free(future);
+	else
+		make_room(futures);
 	return err ? err : result;
 }
 
@@ -433,6 +488,8 @@ int futures__take(struct futures *futures, struct step *poll, uint64_t *late)
 		join(futures, future, poll);
 		if (is_over)
 			result = end_future(futures, future, end);
+		else
+			make_room(futures);
 	}
 	return err ? err : result;
 }

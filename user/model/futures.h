@@ -13,11 +13,14 @@
  * recently counts as dropped: a cancelled future is never polled again, and nothing announces that.
  */
 #define FUTURES_MAX 4096
-/* Most calls that are kept for these futures. Beyond that, steps have calls_truncated set. */
+/*
+ * Most calls that are kept for these futures. Beyond that, the future that has most loses the later
+ * half of them, and its step has calls_truncated set.
+ */
 #define FUTURES_CALLS_MAX 262144
 /*
  * Most wakes, stacks, peers, looks and wokens: of each kind in one future, and of all kinds in all
- * futures, some 40 MiB. Beyond that, steps have calls_truncated set as well.
+ * futures, some 40 MiB. Beyond that, the same.
  */
 #define FUTURE_BESIDE_MAX  4096
 #define FUTURES_BESIDE_MAX 65536

@@ -16,7 +16,9 @@ struct fixture {
 	struct step steps[KEPT]; /* the latest steps; their calls are freed */
 	uint64_t count;
 	uint64_t late;
-	int result; /* what the receiver returns */
+	size_t calls;  /* of all steps */
+	size_t beside; /* what they had beside these */
+	int result;    /* what the receiver returns */
 };
 
 static int keep_step(void *ctx, struct step *step)
@@ -24,6 +26,9 @@ static int keep_step(void *ctx, struct step *step)
 	struct fixture *fixture = ctx;
 
 	fixture->steps[fixture->count++ % KEPT] = *step;
+	fixture->calls += step->calls.count;
+	fixture->beside += step->wakes.count + step->stacks.count + step->peers.count +
+			   step->looks.count + step->wokens.count;
 	return fixture->result;
 }
 
@@ -313,13 +318,19 @@ static void what_one_poll_does_not_know_the_step_does_not(void **state)
 	assert_int_equal(last(fixture)->starved_tid, 9);
 }
 
+static void add_test_calls(struct step *poll, size_t count)
+{
+	const struct fbt_call call = {.start_ns = poll->record.start_ns};
+
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(vec_push(&poll->calls, call), 0);
+}
+
 static struct step poll_with_calls(uint64_t start_ns, uint8_t before, uint8_t after, size_t count)
 {
 	struct step poll = poll_of(0x100, 8, start_ns, before, after);
 
-	for (size_t i = 0; i < count; i++)
-		assert_int_equal(vec_push(&poll.calls, ((struct fbt_call){.start_ns = start_ns})),
-				 0);
+	add_test_calls(&poll, count);
 	return poll;
 }
 
@@ -497,25 +508,63 @@ static void what_polls_have_beside_calls_is_kept_up_to_a_limit(void **state)
 	assert_int_equal(step->wokens.count, FUTURE_BESIDE_MAX);
 }
 
-/* The room is that of all futures together, and those that have ended leave theirs. */
-static void futures_share_the_room_beside_calls(void **state)
+#define SATURATED 16
+
+/*
+ * As loops of a server, which never end, and each of which would take the room of several; then an
+ * ordinary future, of a step.
+ */
+static const struct step *saturate(struct fixture *fixture, size_t beside, size_t calls)
 {
-	struct fixture *fixture = *state;
-	const uint64_t full = FUTURES_BESIDE_MAX / (5 * FUTURE_BESIDE_MAX / 2) + 1;
 	struct step poll;
 
-	for (uint64_t i = 0; i < full; i++) {
-		poll = poll_with_beside(1000, FBT_FUTURE_NEW, 3, FUTURE_BESIDE_MAX / 2);
-		poll.record.future = 0x200 + i;
+	for (uint64_t i = 0; i < SATURATED; i++) {
+		for (uint64_t start_ns = 1000; start_ns <= 3000; start_ns += 1000) {
+			poll = poll_with_beside(start_ns, start_ns == 1000 ? FBT_FUTURE_NEW : 3, 3,
+						beside);
+			add_test_calls(&poll, calls);
+			poll.record.future = 0x200 + i;
+			assert_int_equal(take(fixture, poll), 0);
+		}
+	}
+	assert_int_equal(fixture->count, 0);
+	for (uint64_t start_ns = 4000; start_ns <= 6000; start_ns += 1000) {
+		poll = poll_with_beside(start_ns, start_ns == 4000 ? FBT_FUTURE_NEW : 3,
+					start_ns == 6000 ? FBT_FUTURE_READY : 3, 2);
+		add_test_calls(&poll, 9);
 		assert_int_equal(take(fixture, poll), 0);
 	}
-	assert_int_equal(take(fixture, poll_with_beside(1000, FBT_FUTURE_NEW, 3, 0)), 0);
-	assert_int_equal(take(fixture, poll_with_beside(1050, 3, FBT_FUTURE_READY, 1)), 0);
-	assert_true(fixture->steps[0].calls_truncated);
-	assert_int_equal(futures__end_process(fixture->futures, 7, 2000), 0);
-	assert_int_equal(take(fixture, poll_with_beside(3000, FBT_FUTURE_NEW, 3, 0)), 0);
-	assert_int_equal(take(fixture, poll_with_beside(3050, 3, FBT_FUTURE_READY, 1)), 0);
-	assert_false(fixture->steps[(fixture->count - 1) % KEPT].calls_truncated);
+	assert_int_equal(fixture->count, 1);
+	return &fixture->steps[0];
+}
+
+static void check_whole(struct fixture *fixture, const struct step *step)
+{
+	assert_false(step->calls_truncated);
+	assert_int_equal(step->calls.count, 27);
+	assert_int_equal(step->wakes.count, 6);
+	assert_int_equal(step->wokens.count, 6);
+	fixture->beside = fixture->calls = 0;
+	assert_int_equal(futures__end_process(fixture->futures, 7, 7000), 0);
+	assert_int_equal(fixture->count, 1 + SATURATED);
+	for (int i = 0; i < KEPT; i++)
+		assert_true(fixture->steps[i].calls_truncated);
+}
+
+static void futures_that_never_end_leave_room_beside_calls(void **state)
+{
+	struct fixture *fixture = *state;
+
+	check_whole(fixture, saturate(fixture, FUTURE_BESIDE_MAX, 0));
+	assert_in_range(fixture->beside, FUTURES_BESIDE_MAX / 2, FUTURES_BESIDE_MAX);
+}
+
+static void futures_that_never_end_leave_room_for_calls(void **state)
+{
+	struct fixture *fixture = *state;
+
+	check_whole(fixture, saturate(fixture, 0, STEP_CALLS_MAX));
+	assert_in_range(fixture->calls, FUTURES_CALLS_MAX / 2, FUTURES_CALLS_MAX);
 }
 
 static void the_future_that_was_polled_least_recently_makes_room(void **state)
@@ -598,8 +647,10 @@ int main(void)
 						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(what_polls_have_beside_calls_is_kept_up_to_a_limit,
 						open_fixture, close_fixture),
-		cmocka_unit_test_setup_teardown(futures_share_the_room_beside_calls, open_fixture,
-						close_fixture),
+		cmocka_unit_test_setup_teardown(futures_that_never_end_leave_room_beside_calls,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(futures_that_never_end_leave_room_for_calls,
+						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(
 			the_future_that_was_polled_least_recently_makes_room, open_fixture,
 			close_fixture),
