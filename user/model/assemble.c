@@ -236,6 +236,15 @@ static int finish_step(void *ctx, struct step *step)
 	return assembler->output.on_step(assembler->output.ctx, window, step);
 }
 
+/* An escalation of the step names these files in the report. */
+static void pin_files(struct window *window, const struct fbt_fault_sites *sites)
+{
+	if (sites->header.type != FBT_EVENT_FAULT_SITES)
+		return;
+	for (uint32_t i = 0; i < sites->count; i++)
+		window__pin_file(window, sites->sites[i].file);
+}
+
 static int push_step(struct assembler *assembler, const struct fbt_step *record)
 {
 	struct window *window = assembler->window;
@@ -253,6 +262,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	taken_join(&assembler->taken, &step);
 	samples_join(&assembler->samples, &step);
 	fault_sites_join(&assembler->sites, &step);
+	pin_files(window, &step.fault_sites);
 	stop_table_join(&assembler->stops, &step);
 	stack_table_join(&assembler->stacks, &step);
 	peer_table_join(&assembler->peers, &step);

@@ -66,6 +66,8 @@ int file_table_add(struct file_table *table, const struct fbt_file *record, cons
 		return -ENOMEM;
 	known = find_file(table, record->id);
 	if (known) {
+		if (known->added == FILE_PINNED)
+			file.added = FILE_PINNED;
 		free(known->path);
 		*known = file;
 		return 0;
@@ -98,10 +100,16 @@ void file_table_use(struct file_table *table, uint32_t id)
 
 void file_table_pin(struct file_table *table, uint32_t id)
 {
-	struct file *file = find_file(table, id);
+	struct file *file = id ? find_file(table, id) : NULL;
 
-	if (file)
-		file->added = FILE_PINNED;
+	if (!file || file->added == FILE_PINNED)
+		return;
+	if (table->pinned == FILES_PINNED_MAX) {
+		file->added = table->added;
+		return;
+	}
+	file->added = FILE_PINNED;
+	table->pinned++;
 }
 
 void file_table_clear(struct file_table *table)
@@ -109,6 +117,7 @@ void file_table_clear(struct file_table *table)
 	vec_for_each (file, &table->files)
 		free(file->path);
 	vec_free(&table->files);
+	table->pinned = 0;
 }
 
 int row_table_set(struct row_table *table, const struct fbt_table *row)
@@ -613,14 +622,18 @@ void window__use_file(struct window *window, uint32_t id)
 	file_table_use(&window->files, id);
 }
 
+void window__pin_file(struct window *window, uint32_t id)
+{
+	file_table_pin(&window->files, id);
+}
+
 void window__add_hang(struct window *window, const struct fbt_hang *hang,
 		      const struct fbt_stop_sender *sender)
 {
 	if (window->hang_count < WINDOW_HANGS_MAX) {
 		window->hangs[window->hang_count] = *hang;
 		window->hang_senders[window->hang_count] = *sender;
-		/* The report names it at the end. */
-		file_table_pin(&window->files, hang->call.file);
+		window__pin_file(window, hang->call.file);
 	}
 	window->hang_count++;
 }

@@ -16,6 +16,8 @@
 
 /* Most files that are kept. For one more, about half of them are dropped. */
 #define FILE_TABLE_MAX 65536
+/* Of these, most that are kept until the end. */
+#define FILES_PINNED_MAX (FILE_TABLE_MAX / 4)
 
 struct file {
 	struct fbt_file record;
@@ -27,6 +29,7 @@ struct file {
 struct file_table {
 	VEC(struct file) files; /* by id */
 	uint64_t added;
+	size_t pinned;
 };
 
 /*
@@ -39,7 +42,7 @@ int file_table_add(struct file_table *table, const struct fbt_file *record, cons
 /* A call names the file. It is announced once, however long it is in use, so this keeps it. */
 void file_table_use(struct file_table *table, uint32_t id);
 
-/* Keeps the file until the end. */
+/* Keeps the file until the end; if too many are kept, this is a use. */
 void file_table_pin(struct file_table *table, uint32_t id);
 
 /* NULL if the id is not known. */
@@ -215,6 +218,9 @@ int window__add_file(struct window *window, const struct fbt_file *record, const
 
 /* A call, or a page fault, names the file with that id. */
 void window__use_file(struct window *window, uint32_t id);
+
+/* The report names the file at the end. */
+void window__pin_file(struct window *window, uint32_t id);
 void window__add_hang(struct window *window, const struct fbt_hang *hang,
 		      const struct fbt_stop_sender *sender);
 

@@ -77,6 +77,42 @@ static void a_file_that_calls_name_outlives_many_others(void **state)
 	assert_int_equal(view(fixture)->unkept_records, 0);
 }
 
+/* The report names them at the end, when the step is long gone. */
+static void files_in_which_a_step_had_page_faults_stay(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
+	struct {
+		struct fbt_file file;
+		char path[8];
+	} record = {.file = {.header = {FBT_EVENT_FILE, 0, sizeof(record)}, .tgid = 7},
+		    .path = "/a"};
+	const struct fbt_fault_sites sites = {
+		.header = {FBT_EVENT_FAULT_SITES, 0, sizeof(sites)},
+		.tgid = 7,
+		.tid = 8,
+		.start_ns = 1000,
+		.count = 2,
+		.sites = {{.file = 3}, {.file = 0}},
+	};
+	const struct fbt_step step = {.header = {FBT_EVENT_STEP, 0, sizeof(step)},
+				      .tgid = 7,
+				      .tid = 8,
+				      .kind = 1,
+				      .start_ns = 1000,
+				      .end_ns = 2000};
+
+	play(fixture);
+	for (record.file.id = 1; record.file.id <= 2 * FILE_TABLE_MAX; record.file.id++) {
+		assert_int_equal(assembler__push(fixture->assembler, &record.file.header), 0);
+		if (record.file.id != 10)
+			continue;
+		assert_int_equal(assembler__push(fixture->assembler, &sites.header), 0);
+		assert_int_equal(assembler__push(fixture->assembler, &step.header), 0);
+	}
+	assert_non_null(window__file(view(fixture), 3));
+	assert_null(window__file(view(fixture), 4));
+}
+
 static void a_second_window_is_skipped(void **state)
 {
 	struct fixture *fixture = begin(state, FBT_DETAIL_ALL);
@@ -535,6 +571,7 @@ int main(void)
 		ASSEMBLE_TEST(records_before_the_window_are_skipped),
 		ASSEMBLE_TEST(a_name_without_room_is_counted_apart),
 		ASSEMBLE_TEST(a_file_that_calls_name_outlives_many_others),
+		ASSEMBLE_TEST(files_in_which_a_step_had_page_faults_stay),
 		ASSEMBLE_TEST(a_second_window_is_skipped),
 		ASSEMBLE_TEST(a_stream_without_a_window_can_be_flushed),
 		ASSEMBLE_TEST(a_step_of_an_unknown_kind_and_process_is_taken),

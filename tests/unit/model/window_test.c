@@ -489,6 +489,26 @@ static void files_that_are_all_in_use_make_room_by_their_age(void **state)
 	file_table_clear(&table);
 }
 
+/* Else one that is named again and again would have no room in the end. */
+static void not_all_files_stay_until_the_end(void **state)
+{
+	struct file_table table = {0};
+
+	(void)state;
+	fill_files(&table);
+	for (uint32_t id = 1; id <= FILE_TABLE_MAX; id++)
+		file_table_pin(&table, id);
+	/* A record that replaces another one of the same file. */
+	assert_int_equal(add_file(&table, 2, "/other"), 0);
+	for (uint32_t id = 1; id <= 2 * FILE_TABLE_MAX; id++)
+		assert_int_equal(add_file(&table, FILE_TABLE_MAX + id, "/one/more"), 0);
+	assert_true(table.files.count <= FILE_TABLE_MAX);
+	assert_string_equal(file_table_find(&table, 2)->path, "/other");
+	assert_non_null(file_table_find(&table, FILES_PINNED_MAX));
+	assert_null(file_table_find(&table, FILES_PINNED_MAX + 1));
+	file_table_clear(&table);
+}
+
 static void the_file_of_a_hang_stays(void **state)
 {
 	struct window *window = *state;
@@ -751,6 +771,7 @@ int main(void)
 			a_new_file_takes_the_place_of_those_that_were_not_used_for_longest),
 		cmocka_unit_test(a_file_that_is_in_use_stays),
 		cmocka_unit_test(files_that_are_all_in_use_make_room_by_their_age),
+		cmocka_unit_test(not_all_files_stay_until_the_end),
 		WINDOW_TEST(the_file_of_a_hang_stays),
 		cmocka_unit_test(the_busiest_threads_are_kept_and_the_others_added_up),
 		cmocka_unit_test(the_sum_of_what_is_not_known_is_not_known),
