@@ -46,16 +46,19 @@ static int finish_look(struct look_table *table, const struct fbt_look *record)
 
 int look_table_add(struct look_table *table, const struct fbt_header *event)
 {
+	const struct fbt_look_thread *thread = (const struct fbt_look_thread *)event;
+
 	if (event->type == FBT_EVENT_LOOKS) {
 		table->window->looks = *(const struct fbt_looks *)event;
 		return 0;
 	}
 	if (event->type == FBT_EVENT_LOOK)
 		return finish_look(table, (const struct fbt_look *)event);
+	window__note_codes(table->window, thread->codes, thread->count);
 	/* The oldest is of a step whose record was lost, or which goes on and on. */
 	if (table->threads.count == THREADS_MAX)
 		drop(table, 0);
-	return vec_push(&table->threads, *(const struct fbt_look_thread *)event);
+	return vec_push(&table->threads, *thread);
 }
 
 void look_table_join(struct look_table *table, struct step *step)

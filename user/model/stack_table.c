@@ -18,6 +18,18 @@ static void drop(struct stack_table *table, size_t index)
 		(table->stacks.count - index) * sizeof(*table->stacks.items));
 }
 
+static int add_stack(struct stack_table *table, const struct fbt_stack *stack)
+{
+	/* The first place of a sample is 0 if its function has no name. */
+	uint32_t first = stack->header.flags & FBT_STACK_SAMPLED ? 1 : 0;
+
+	window__note_codes(table->window, stack->codes + first, stack->count - first);
+	/* The oldest is of a step whose record was lost, or which goes on and on. */
+	if (table->stacks.count == STACKS_MAX)
+		drop(table, 0);
+	return vec_push(&table->stacks, *stack);
+}
+
 int stack_table_add(struct stack_table *table, const struct fbt_header *event)
 {
 	if (event->type == FBT_EVENT_STACKS) {
@@ -29,10 +41,7 @@ int stack_table_add(struct stack_table *table, const struct fbt_header *event)
 					(const char *const[CODE_STRINGS]){decode_string(event, 0),
 									  decode_string(event, 1),
 									  decode_string(event, 2)});
-	/* The oldest is of a step whose record was lost, or which goes on and on. */
-	if (table->stacks.count == STACKS_MAX)
-		drop(table, 0);
-	return vec_push(&table->stacks, *(const struct fbt_stack *)event);
+	return add_stack(table, (const struct fbt_stack *)event);
 }
 
 void stack_table_join(struct stack_table *table, struct step *step)

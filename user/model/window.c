@@ -708,6 +708,12 @@ int window__add_code(struct window *window, const struct fbt_code *record,
 	return err == -EEXIST ? 0 : err;
 }
 
+void window__note_codes(struct window *window, const uint32_t *codes, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		window->unkept_records += !codes[i];
+}
+
 const struct process *window__process(const struct window *window, uint32_t tgid)
 {
 	return find_process(window, tgid);

@@ -192,7 +192,10 @@ struct window {
 	uint64_t steps;
 	uint64_t incomplete_steps;
 	uint64_t skipped_records; /* of unknown types, or malformed */
-	/* Without room: names of threads and code, GPU records. No step and no call. */
+	/*
+	 * Without room: names of threads, and of code in each stack, and GPU records. No step and
+	 * no call.
+	 */
 	uint64_t unkept_records;
 };
 
@@ -231,6 +234,9 @@ const struct fbt_stop_sender *window__hang_sender(const struct window *window,
 int window__add_hang_look(struct window *window, struct hang_look *look);
 int window__add_code(struct window *window, const struct fbt_code *record,
 		     const char *const strings[CODE_STRINGS]);
+
+/* Counts places of code of a stack, fbt_stack.codes, for which the tool had no room. */
+void window__note_codes(struct window *window, const uint32_t *codes, uint32_t count);
 
 /* The process, added without a name if it is not known. NULL if it is not kept but only counted. */
 struct process *window__touch_process(struct window *window, uint32_t tgid);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "stacks/stacks.h"
 
+#include "base/log.h"
 #include "base/vec.h"
 #include "fbt_python.h"
 #include "model/syscalls.h"
@@ -31,6 +32,7 @@ struct stacks {
 	struct script_names *scripts;
 	struct script_reader script_reader;
 	uint32_t ids;
+	bool told; /* that no more can be sent */
 	/* The stack that is taken. */
 	uint32_t tgid;
 	uint64_t now_ns;
@@ -128,6 +130,22 @@ static uint32_t id_of(const struct stacks *stacks, const struct frame *frame)
 	return known->id;
 }
 
+/*
+ * An id is never given to another place, as stacks that were sent have it. Places without one are 0
+ * in stacks, where the window counts them.
+ */
+static bool has_room(struct stacks *stacks)
+{
+	if (stacks->ids < CODES_MAX)
+		return true;
+	if (!stacks->told)
+		log_warn("stacks had code at more than %d places: functions at further ones have "
+			 "no names in stacks",
+			 CODES_MAX);
+	stacks->told = true;
+	return false;
+}
+
 /* Sends the record of a new place; false: there is no room or no memory for it. */
 static bool send_code(struct stacks *stacks, struct fbt_code *code, const char *const strings[3])
 {
@@ -135,7 +153,7 @@ static bool send_code(struct stacks *stacks, struct fbt_code *code, const char *
 
 	code->id = stacks->ids + 1;
 	code->tgid = stacks->tgid;
-	if (stacks->ids == CODES_MAX || vec_push(&stacks->abouts, about))
+	if (!has_room(stacks) || vec_push(&stacks->abouts, about))
 		return false;
 	if (record_send_strings(stacks->output, code, sizeof(*code), FBT_EVENT_CODE, strings, 3)) {
 		stacks->abouts.count--;
@@ -175,7 +193,7 @@ static void send_file(struct stacks *stacks, uint32_t module, uint32_t first)
 		if (frame->module == module && !id_of(stacks, frame))
 			names[count++] = (struct code_name){.address = frame->address};
 	}
-	if (stacks->ids == CODES_MAX)
+	if (!has_room(stacks))
 		return;
 	if (module && count)
 		code_files__name(stacks->files, module, names, count);

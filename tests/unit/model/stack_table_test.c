@@ -106,6 +106,24 @@ static void places_of_code_go_to_the_window(void **state)
 	assert_null(window__code(fixture->table.window, 4));
 }
 
+static void places_without_room_are_counted(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct window *window = fixture->table.window;
+	struct fbt_stack stack = {.header = {FBT_EVENT_STACK, 0, sizeof(stack)},
+				  .tgid = 7,
+				  .tid = 7,
+				  .count = 3,
+				  .codes = {0, 1, 0}};
+
+	assert_int_equal(stack_table_add(&fixture->table, &stack.header), 0);
+	assert_int_equal(window->unkept_records, 2);
+	/* Of a sample the first one may have no name. */
+	stack.header.flags = FBT_STACK_SAMPLED;
+	assert_int_equal(stack_table_add(&fixture->table, &stack.header), 0);
+	assert_int_equal(window->unkept_records, 3);
+}
+
 static void a_stack_without_frames_or_with_too_many_is_damaged(void **state)
 {
 	struct fbt_stack stack = {.header = {FBT_EVENT_STACK, 0, sizeof(stack)}, .tgid = 7};
@@ -130,6 +148,7 @@ int main(void)
 		FACT(stacks_of_a_step_that_was_lost_are_dropped),
 		FACT(there_are_never_too_many),
 		FACT(places_of_code_go_to_the_window),
+		FACT(places_without_room_are_counted),
 		cmocka_unit_test(a_stack_without_frames_or_with_too_many_is_damaged),
 	};
 

@@ -15,9 +15,11 @@
 #include "base/clock.h"
 #include "memfd_fixture.h"
 #include "model/syscalls.h"
+#include "model/stack_table.h"
 #include "record_keeper.h"
 #include "stacks/registers.h"
 #include "stacks/stacks.h"
+#include "stderr_fixture.h"
 #include "elf/symbols.h"
 
 struct fixture {
@@ -210,6 +212,58 @@ static void files_that_are_not_mapped_any_more_give_way_to_others(void **state)
 	munmap(area, 301 * size);
 }
 
+#define MANY_FILES	300
+#define PLACES_PER_FILE 250
+#define PLACES_MAX	65536
+
+/* Takes a stack at each place of a file. Returns how often the records had no room for it. */
+static uint64_t take_many(struct fixture *fixture, const uint8_t *address, uint64_t now_ns)
+{
+	struct stack_table table = {.window = window__new()};
+	uint64_t refused = 0;
+
+	assert_non_null(table.window);
+	for (uint64_t place = 0; place < PLACES_PER_FILE; place++) {
+		forget_records(fixture);
+		take_at(fixture, (uint64_t)address + place, now_ns);
+		for (size_t i = 0; i < fixture->keeper.count; i++) {
+			const void *record = fixture->keeper.bytes + fixture->keeper.at[i];
+
+			assert_int_equal(stack_table_add(&table, record), 0);
+		}
+	}
+	refused = table.window->unkept_records;
+	stack_table_clear(&table);
+	window__free(table.window);
+	return refused;
+}
+
+/* The places of files that are forgotten stay taken. */
+static void places_beyond_the_limit_are_counted_and_told_of_once(void **state)
+{
+	struct fixture *fixture = *state;
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	uint64_t refused = 0;
+	uint8_t *area =
+		mmap(NULL, MANY_FILES * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *said = NULL;
+	char path[64];
+
+	assert_ptr_not_equal(area, MAP_FAILED);
+	assert_int_equal(stderr_setup(&said), 0);
+	for (int i = 0; i < MANY_FILES; i++) {
+		uint8_t *address = area + (size_t)i * size;
+
+		map_code(address, size, i, path, sizeof(path));
+		refused += take_many(fixture, address, (uint64_t)(i + 1) * NS_PER_S);
+		assert_int_equal(unlink(path), 0);
+		assert_int_equal(munmap(address, size), 0);
+	}
+	assert_int_equal(refused, MANY_FILES * PLACES_PER_FILE - PLACES_MAX);
+	assert_one_line(said, "65536 places");
+	stderr_teardown(&said);
+}
+
 /* Where a function of the kernel's vDSO lies in it; 0: it has none. */
 static uint64_t find_in_vdso(const void *vdso, const char *name)
 {
@@ -303,6 +357,7 @@ int main(void)
 		FACT(samples_of_one_function_are_alike),
 		FACT(a_sample_in_no_function_has_no_code),
 		FACT(files_that_are_not_mapped_any_more_give_way_to_others),
+		FACT(places_beyond_the_limit_are_counted_and_told_of_once),
 		FACT(the_kernels_own_code_has_names),
 		FACT(it_has_them_where_files_in_memory_must_not_be_executable),
 		FACT(a_process_that_is_gone_has_no_names),
