@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * many_threads TRUTH COUNT [LATE [ENDING]]: COUNT threads that wait. After the go LATE more begin
- * to wait. 2 s later every other one of the first ends, ENDING of them at most; again 2 s later
- * each remaining one of these, and the first thread, makes 10 getppid calls.
+ * many_threads TRUTH COUNT [LATE [ENDING [EARLY]]]: COUNT threads that wait, and until the go one
+ * more each millisecond, EARLY at most. After the go LATE more begin to wait. 2 s later every other
+ * one of the first ends, ENDING of them at most; again 2 s later each remaining one of these, and
+ * the first thread, makes 10 getppid calls.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -89,6 +90,54 @@ static struct member *start_members(struct crowd *crowd, long count, void *(*run
 	return members;
 }
 
+/* Threads that begin one after the other, as while the tool attaches. */
+struct trickle {
+	pthread_t thread;
+	struct member *members;
+	long count, started;
+	_Atomic bool ends;
+};
+
+static void *run_trickle(void *arg)
+{
+	const struct timespec tick = {.tv_nsec = 1000000};
+	struct trickle *trickle = arg;
+
+	for (; trickle->started < trickle->count && !trickle->ends; trickle->started++) {
+		struct member *member = &trickle->members[trickle->started];
+
+		if (!start_small_threads(member, sizeof(*member), 1, run_late))
+			break;
+		nanosleep(&tick, NULL);
+	}
+	return NULL;
+}
+
+static void start_trickle(struct trickle *trickle, struct crowd *crowd)
+{
+	trickle->members = calloc((size_t)trickle->count + 1, sizeof(*trickle->members));
+	if (!trickle->members)
+		exit(EXIT_FAILURE);
+	for (long i = 0; i < trickle->count; i++)
+		trickle->members[i].crowd = crowd;
+	if (trickle->count && pthread_create(&trickle->thread, NULL, run_trickle, trickle))
+		exit(77);
+}
+
+static void end_trickle(struct trickle *trickle)
+{
+	trickle->ends = true;
+	if (trickle->count)
+		pthread_join(trickle->thread, NULL);
+}
+
+static void join_members(struct member *members, long count)
+{
+	for (long i = 0; i < count; i++)
+		pthread_join(members[i].thread, NULL);
+	free(members);
+}
+
 int main(int argc, char **argv)
 {
 	static struct crowd crowd = {
@@ -97,12 +146,15 @@ int main(int argc, char **argv)
 	};
 	const struct timespec quiet = {.tv_sec = 2}, tick = {.tv_nsec = 5000000};
 	long count = number_at(argv, 2, 100), late = number_at(argv, 3, 0), left = count + 1;
+	struct trickle trickle = {.count = number_at(argv, 5, 0)};
 	struct member *members, *more;
 	FILE *truth;
 
 	crowd.ending = number_at(argv, 4, count);
 	members = start_members(&crowd, count, run_member);
+	start_trickle(&trickle, &crowd);
 	wait_for_go();
+	end_trickle(&trickle);
 	more = start_members(&crowd, late, run_late);
 	if (late)
 		nanosleep(&quiet, NULL);
@@ -123,12 +175,11 @@ int main(int argc, char **argv)
 		if (!ends_early(&members[i]))
 			pthread_join(members[i].thread, NULL);
 	}
-	for (long i = 0; i < late; i++)
-		pthread_join(more[i].thread, NULL);
 	free(members);
-	free(more);
+	join_members(more, late);
+	join_members(trickle.members, trickle.started);
 	truth = open_truth(argv);
-	fprintf(truth, "{\"threads\": %ld, \"left\": %ld, \"getppid\": %ld}\n", count + 1 + late,
-		left, left * CALLS);
+	fprintf(truth, "{\"threads\": %ld, \"left\": %ld, \"getppid\": %ld}\n",
+		count + 1 + late + trickle.started + (trickle.count > 0), left, left * CALLS);
 	return fclose(truth) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -27,6 +27,17 @@ fact 'those that found no room are counted, once' \
 fact 'they are followed once others have ended: each call is there' 'table["getppid"] == T["getppid"]'
 fact 'nothing else is lost' 'R["lost"]["total"] == R["lost"]["threads"]'
 
+# Threads that begin while those that are there are listed, with no room left.
+rm -f "${OUT:?}".*
+start_program many_threads 4200 0 1 8000
+run_tool -p "$ENGINE"
+wait_attached "$TOOL"
+go
+wait "$ENGINE"
+end_tool
+fact 'those that begin meanwhile are counted once, too' \
+	"-2 <= R['lost']['threads'] - (T['threads'] - $room) <= 4"
+
 # start_beside NAME FD: one more, of two threads. Its go comes by that descriptor; its id is in BESIDE.
 start_beside()
 {

@@ -397,6 +397,11 @@ static void find_cpus(const struct traced_set *set, struct traced *traced)
 	traced->cpus = record;
 }
 
+uint64_t traced_set__counted(const struct traced_set *set)
+{
+	return __atomic_load_n(&set->shared->control->lost[FBT_LOST_THREADS], __ATOMIC_RELAXED);
+}
+
 int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now_ns)
 {
 	struct traced *traced = traced_set__find(set, tgid);
@@ -405,6 +410,8 @@ int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now
 	pid_vec tids = {0};
 
 	err = threads_list(tgid, &tids);
+	if (traced)
+		traced->counted = traced_set__counted(set);
 	vec_for_each (tid, &tids) {
 		if (!err)
 			taken += take_thread(set, tgid, *tid, now_ns, &missing);
@@ -422,9 +429,12 @@ int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now
 	return err ? err : taken;
 }
 
-void traced_set__count_missing(struct traced_set *set, const struct traced *traced)
+void traced_set__count_missing(struct traced_set *set, const struct traced *traced,
+			       uint64_t counted)
 {
-	set->lost_threads += traced->missing;
+	/* Those that began while the list was read are in it as well. */
+	set->lost_threads +=
+		sub_saturating(traced->missing, sub_saturating(traced->counted, counted));
 }
 
 uint64_t traced_set__lost_threads(const struct traced_set *set)

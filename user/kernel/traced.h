@@ -75,6 +75,7 @@ struct traced {
 	struct uprobes *stale;	 /* bound to a first thread that has ended; kept until replaced */
 	VEC(uint32_t) kinds;	 /* step functions in the files it has mapped */
 	uint32_t missing;	 /* threads without a slot, because none was free */
+	uint64_t counted;	 /* what the kernel side had counted when they were listed */
 	size_t probed_kinds;	 /* how many of kinds are probed */
 	struct target_seen *seen;
 	struct process_sums ended;     /* sums of its ended threads */
@@ -110,9 +111,13 @@ int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now
 
 /*
  * Counts the threads that found no slot in the last traced_set__take_threads() as lost. To be
- * called once, when the process is taken: the kernel side counts those that begin later.
+ * called once, when the process is taken, and before its threads are listed again: the kernel side
+ * counts those that begin once it traces new threads. Before that it had counted as many as counted
+ * says (traced_set__counted()), of all processes.
  */
-void traced_set__count_missing(struct traced_set *set, const struct traced *traced);
+void traced_set__count_missing(struct traced_set *set, const struct traced *traced,
+			       uint64_t counted);
+uint64_t traced_set__counted(const struct traced_set *set);
 uint64_t traced_set__lost_threads(const struct traced_set *set);
 
 /*

@@ -233,6 +233,7 @@ int selection_attach(const struct live *live)
  */
 static int take_threads(const struct live *live, struct traced *traced)
 {
+	uint64_t counted = traced_set__counted(live->traced);
 	int err = loader__add_target(live->loader, traced->tgid), threads;
 
 	if (err)
@@ -240,9 +241,10 @@ static int take_threads(const struct live *live, struct traced *traced)
 	traced->taken = true;
 	traced->start_ns = clock_ns(CLOCK_MONOTONIC);
 	threads = traced_set__take_threads(live->traced, traced->tgid, traced->start_ns);
+	/* From the first list: threads that are only in the second one have begun since. */
+	traced_set__count_missing(live->traced, traced, counted);
 	if (threads >= 0)
 		threads = traced_set__take_threads(live->traced, traced->tgid, traced->start_ns);
-	traced_set__count_missing(live->traced, traced);
 	return threads < 0 ? threads : 0;
 }
 

@@ -135,7 +135,7 @@ static void threads_without_a_slot_are_lost_once(void **state)
 	start_sleeper(&sleeper);
 	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)getpid(), 1), 1);
 	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)getpid(), 1), 1);
-	traced_set__count_missing(fixture->set, traced);
+	traced_set__count_missing(fixture->set, traced, 0);
 	assert_int_equal(traced_set__lost_threads(fixture->set), 1);
 	/* The kernel side has counted a thread that began in the window. */
 	start_sleeper(&later);
@@ -149,6 +149,30 @@ static void threads_without_a_slot_are_lost_once(void **state)
 	stop_sleeper(&sleeper);
 	/* Calls that it made without a slot stay lost. */
 	assert_int_equal(traced_set__lost_threads(fixture->set), 1);
+}
+
+/* What begins while the list is read is in it, and the kernel side has counted it. */
+static void a_thread_that_begins_while_threads_are_listed_is_lost_once(void **state)
+{
+	struct fixture *fixture = *state;
+	__u64 *counted = &fixture->shared->control->lost[FBT_LOST_THREADS];
+	const uint64_t before = 7;
+	struct sleeper sleeper, later;
+	struct traced *traced;
+
+	*counted = before;
+	assert_int_equal(traced_set__counted(fixture->set), before);
+	fixture->shared->control->free_tail = 1;
+	traced = traced_set__add(fixture->set, (uint32_t)getpid());
+	start_sleeper(&sleeper);
+	start_sleeper(&later);
+	*counted += 1;
+	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)getpid(), 1), 1);
+	*counted += 2;
+	traced_set__count_missing(fixture->set, traced, before);
+	assert_int_equal(traced_set__lost_threads(fixture->set), 1);
+	stop_sleeper(&later);
+	stop_sleeper(&sleeper);
 }
 
 static void take_threads_gives_each_thread_a_slot_once(void **state)
@@ -516,6 +540,7 @@ int main(void)
 		cmocka_unit_test(free_accepts_null),
 		TEST(take_threads_of_a_process_that_is_gone_is_esrch),
 		TEST(threads_without_a_slot_are_lost_once),
+		TEST(a_thread_that_begins_while_threads_are_listed_is_lost_once),
 		TEST(take_threads_gives_each_thread_a_slot_once),
 		TEST(take_threads_ends_a_thread_that_has_begun_to_end),
 		TEST(find_knows_no_untraced_thread),
