@@ -23,9 +23,13 @@ static const struct {
 	const char *name;
 	long nr;
 } names[] = {
-	{"memfd_create", SYS_memfd_create}, {"clone3", SYS_clone3},
-	{"pwrite64", SYS_pwrite64},	    {"rseq", SYS_rseq},
-	{"fallocate", SYS_fallocate},	    {"restart_syscall", SYS_restart_syscall},
+	{"memfd_create", SYS_memfd_create},
+	{"clone3", SYS_clone3},
+	{"pwrite64", SYS_pwrite64},
+	{"rseq", SYS_rseq},
+	{"fallocate", SYS_fallocate},
+	{"restart_syscall", SYS_restart_syscall},
+	{"perf_event_open", SYS_perf_event_open},
 };
 
 static const struct {

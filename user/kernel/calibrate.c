@@ -210,17 +210,18 @@ static bool time_faults(const int fds[FAULT_EVENTS], struct fbt_slot *slot, char
 	return true;
 }
 
-void calibrate_faults(struct loader *loader, struct fbt_cost *cost)
+int calibrate_faults(struct loader *loader, struct fbt_cost *cost)
 {
 	struct shared *shared = loader__shared(loader);
 	struct timed_faults faults;
 	char *pages = map_pages();
-	int fds[FAULT_EVENTS], slot;
+	int fds[FAULT_EVENTS], slot, err;
 
 	cost->fault_ps = 0;
 	if (!pages)
-		return;
-	if (!fault_events_open(loader, (uint32_t)gettid(), fds)) {
+		return 0;
+	err = fault_events_open(loader, (uint32_t)gettid(), fds);
+	if (!err) {
 		slot = take_own_slot(shared);
 		if (slot > 0 && time_faults(fds, &shared->slots[slot], pages, &faults)) {
 			cost->fault_ps = max_u64(faults.added_ns, 1) * 1000 / FAULT_PAGES;
@@ -234,6 +235,7 @@ void calibrate_faults(struct loader *loader, struct fbt_cost *cost)
 		fault_events_close(fds);
 	}
 	unmap_pages(pages);
+	return err;
 }
 
 void calibrate_calls(struct loader *loader, uint64_t bare_ps, struct fbt_cost *cost)

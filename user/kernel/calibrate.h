@@ -17,9 +17,10 @@ uint64_t calibrate_fault_ps(void);
 
 /*
  * Sets cost->fault_ps to what it costs to time a page fault, and control->fault_entry_ns. 0 where
- * page faults are not timed. To be called before the syscall probes are attached.
+ * page faults are not timed. To be called before the syscall probes are attached. 0, or the -errno
+ * of fault_events_open().
  */
-void calibrate_faults(struct loader *loader, struct fbt_cost *cost);
+int calibrate_faults(struct loader *loader, struct fbt_cost *cost);
 
 /* Sets call_ps, neighbor_ps and floor_ns. Takes 3 ms and leaves records of tgid 0 in the rings. */
 void calibrate_calls(struct loader *loader, uint64_t bare_ps, struct fbt_cost *cost);

@@ -98,6 +98,18 @@ void fault_events_close(int fds[FAULT_EVENTS])
 	}
 }
 
+void fault_events_tell(int err)
+{
+	const char *advice = "";
+
+	/* The thread has ended, or the programs are not there. */
+	if (!err || err == -ESRCH || err == -ENOSYS)
+		return;
+	if (err == -EACCES || err == -EPERM)
+		advice = ": ferrum-bpftrace doctor says what is missing";
+	log_warn("page faults are not timed: perf_event_open(2): %s%s", strerror(-err), advice);
+}
+
 struct faults *faults__new(struct loader *loader)
 {
 	struct faults *faults = calloc(1, sizeof(*faults));
@@ -187,12 +199,7 @@ static void arm(struct faults *faults, uint32_t tid, uint32_t slot, uint64_t now
 	if (err) {
 		fault_events_close(thread->fds);
 		faults->refused = err != -ESRCH;
-		if (faults->refused)
-			log_warn("page faults are not timed: perf_event_open(2): %s%s",
-				 strerror(-err),
-				 err == -EACCES || err == -EPERM
-					 ? ": ferrum-bpftrace doctor says what is missing"
-					 : "");
+		fault_events_tell(err);
 		return;
 	}
 	log_debug("thread %u: page faults are timed", tid);

@@ -23,12 +23,15 @@ struct fault_options {
 };
 
 /*
- * Opens the events of a thread, switched off: three descriptors. 0; -ESRCH: it has ended; -EPERM
- * and others: this cannot be done here.
+ * Opens the events of a thread, switched off: three descriptors. 0; -ESRCH: it has ended; -ENOSYS:
+ * their programs are not loaded; -EPERM and others: this cannot be done here.
  */
 int fault_events_open(const struct loader *loader, uint32_t tid, int fds[FAULT_EVENTS]);
 int fault_events_switch(const int fds[FAULT_EVENTS], bool on);
 void fault_events_close(int fds[FAULT_EVENTS]);
+
+/* Says that page faults are not timed, if fault_events_open() or a switch was refused with err. */
+void fault_events_tell(int err);
 
 /*
  * Whether the page faults of a step are worth timing. They are if, as far as is known, they take 2

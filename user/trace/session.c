@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "kernel/calibrate.h"
+#include "kernel/faults.h"
 #include "kernel/loader.h"
 #include "stream/stream.h"
 #include "model/syscalls.h"
@@ -409,9 +410,11 @@ void session__note_escalation(struct session *session, const struct step *step,
 static int attach_kernel_side(struct session *session)
 {
 	bool with_steps = steps_found__count(session->live.found);
-	int err;
+	int err = calibrate_faults(session->live.loader, &session->cost);
 
-	calibrate_faults(session->live.loader, &session->cost);
+	/* Where this is refused to the tool for itself, no thread is tried later. */
+	if (!session->told)
+		fault_events_tell(err);
 	if (session->cost_known) {
 		err = loader__attach_syscalls(session->live.loader);
 	} else {
