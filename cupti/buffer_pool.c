@@ -69,6 +69,29 @@ static bool is_clear(const uint8_t *buffer)
 	return !bits;
 }
 
+/* Whether a buffer is outstanding and CUPTI has written into it. */
+static bool is_in_use(const struct buffer_pool *pool, uint64_t free, uint32_t place)
+{
+	return !(free & UINT64_C(1) << place) &&
+	       !is_clear(pool->memory + (size_t)place * BUFFER_POOL_BYTES);
+}
+
+/*
+ * A buffer is known by the time at which it was taken: one that comes back and is taken again
+ * meanwhile has another time, so no mark has to be removed, and no other thread needs to know.
+ */
+void buffer_pool__write_off(struct buffer_pool *pool)
+{
+	uint64_t free = __atomic_load_n(&pool->free, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < BUFFER_POOL_COUNT && pool->memory; i++) {
+		uint64_t taken_ns = __atomic_load_n(&pool->taken_ns[i], __ATOMIC_RELAXED);
+
+		if (is_in_use(pool, free, i))
+			pool->written_off_ns[i] = taken_ns;
+	}
+}
+
 uint64_t buffer_pool__oldest_ns(const struct buffer_pool *pool)
 {
 	uint64_t free = __atomic_load_n(&pool->free, __ATOMIC_ACQUIRE);
@@ -77,8 +100,8 @@ uint64_t buffer_pool__oldest_ns(const struct buffer_pool *pool)
 	for (uint32_t i = 0; i < BUFFER_POOL_COUNT && pool->memory; i++) {
 		uint64_t taken_ns = __atomic_load_n(&pool->taken_ns[i], __ATOMIC_RELAXED);
 
-		if (!(free & UINT64_C(1) << i) && taken_ns < oldest_ns &&
-		    !is_clear(pool->memory + (size_t)i * BUFFER_POOL_BYTES))
+		if (taken_ns < oldest_ns && taken_ns != pool->written_off_ns[i] &&
+		    is_in_use(pool, free, i))
 			oldest_ns = taken_ns;
 	}
 	return oldest_ns;

@@ -24,6 +24,8 @@ struct buffer_pool {
 	uint8_t *memory;
 	uint64_t free;			      /* bit n: buffer n is free */
 	uint64_t taken_ns[BUFFER_POOL_COUNT]; /* when it was last handed out */
+	/* taken_ns of a buffer that was written off; used by the shim's own thread alone */
+	uint64_t written_off_ns[BUFFER_POOL_COUNT];
 };
 
 /* Maps the memory, once. 0 or -errno. */
@@ -39,8 +41,16 @@ bool buffer_pool__owns(const struct buffer_pool *pool, const uint8_t *buffer);
 void buffer_pool__give_back(struct buffer_pool *pool, uint8_t *buffer);
 
 /*
- * When the oldest outstanding buffer that CUPTI has written into was requested; UINT64_MAX: none.
- * Reads CUPTI's buffers, which are zero when it gets them.
+ * Writes off the outstanding buffers that CUPTI has written into: buffer_pool__oldest_ns leaves
+ * them out until they have come back. Call when arming, on the shim's own thread: their records are
+ * of an earlier window, so a buffer that never comes back must not spoil this one.
+ */
+void buffer_pool__write_off(struct buffer_pool *pool);
+
+/*
+ * When the oldest outstanding buffer that CUPTI has written into was requested, CLOCK_MONOTONIC ns;
+ * UINT64_MAX: none. Reads CUPTI's buffers, which are zero when it gets them. Call on the shim's own
+ * thread.
  */
 uint64_t buffer_pool__oldest_ns(const struct buffer_pool *pool);
 

@@ -230,6 +230,7 @@ static int start_over(struct shim *shim)
 		err = -ENOMEM;
 	if (err)
 		return err;
+	buffer_pool__write_off(&shim->pool);
 	pthread_mutex_lock(&shim->lock);
 	name_table__forget(shim->names);
 	shim->records = (struct record_writer){

@@ -63,6 +63,7 @@ __attribute__((constructor)) static void set_up(void)
 		.late_percent = get_number("FAKE_CUPTI_LATE", 0),
 		.late_ms = get_number("FAKE_CUPTI_LATE_MS", 20),
 		.skip_percent = get_number("FAKE_CUPTI_SKIP", 0),
+		.swallow = get_number("FAKE_CUPTI_SWALLOW", 0),
 		.in_order = getenv("FAKE_CUPTI_IN_ORDER"),
 		.settles = get_number("FAKE_CUPTI_CLOCK_SETTLES", 0),
 		.flush_ms = get_number("FAKE_CUPTI_FLUSH_MS", 0),

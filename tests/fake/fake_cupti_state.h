@@ -63,6 +63,7 @@ struct config {
 	uint64_t late_percent;
 	uint64_t late_ms;
 	uint64_t skip_percent;
+	uint64_t swallow;
 	bool in_order;
 	uint64_t settles;
 	uint64_t flush_ms;
@@ -106,6 +107,7 @@ struct state {
 	size_t dropped;
 	uint64_t flushes;
 	uint64_t delivered; /* records */
+	uint64_t returned;  /* buffers; used by the worker alone */
 	uint32_t random;
 	struct lane *lanes;
 	struct lane *common; /* if not per_thread */

@@ -12,6 +12,7 @@
  *	FAKE_CUPTI_LATE          percent of buffers that come when the flush has returned …
  *	FAKE_CUPTI_LATE_MS       … so much later (20)
  *	FAKE_CUPTI_SKIP          percent of buffers that come one flush later
+ *	FAKE_CUPTI_SWALLOW       the Nth buffer never comes back
  *	FAKE_CUPTI_IN_ORDER      records come in the order in which they were made
  *	FAKE_CUPTI_CLOCK_SETTLES cuptiGetTimestamp is far off until so many records were delivered
  *	FAKE_CUPTI_FLUSH_MS      a flush takes so much longer

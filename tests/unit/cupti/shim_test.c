@@ -400,6 +400,26 @@ static void test_late_buffers_hold_back_the_time_of_a_flush(void **state)
 	stop();
 }
 
+/* A buffer that CUPTI never returns spoils its own window, not those after it. */
+static void test_a_buffer_that_never_comes_back_spoils_one_window(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_SWALLOW=1", NULL};
+
+	start("libcupti.so.13", variables);
+	arm(1);
+	await_kernels(500);
+	disarm(2);
+	assert_true(fixture.peer.flush.no_buffer > 0);
+	arm(3);
+	assert_int_equal(fixture.peer.state.status, FBT_GPU_ARMED);
+	for (int turn = 0; turn < 4; turn++)
+		await_turn();
+	assert_true(fixture.peer.flush.time_ns > fixture.peer.state.time_ns);
+	disarm(4);
+	assert_int_equal(fixture.peer.flush.no_buffer, 0);
+	stop();
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -612,6 +632,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_at_its_worst, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_buffers_hold_back_the_time_of_a_flush,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_buffer_that_never_comes_back_spoils_one_window, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_attached_too_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_old, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
