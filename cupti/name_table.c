@@ -116,5 +116,7 @@ void name_table__set_sent(struct name_table *table, uint32_t id)
 
 void name_table__forget(struct name_table *table)
 {
+	if (table->count > FBT_GPU_NAMES_MAX / 2 || table->used > NAME_TABLE_BYTES / 2)
+		memset(table, 0, sizeof(*table));
 	table->generation++;
 }

@@ -3,8 +3,8 @@
  * Gives small ids to the names that records point to, since a pointer means nothing outside the
  * process. A name is copied once. Its pointer is only a hint, and the text is compared each time,
  * because CUPTI reuses the memory of a kernel's name after a module is reloaded. The table is
- * bounded: names beyond FBT_GPU_NAMES_MAX, or beyond the memory, have id 0. Call with the writer
- * lock held.
+ * bounded: names beyond FBT_GPU_NAMES_MAX, or beyond the memory, have id 0 until the next reader
+ * comes. Call with the writer lock held.
  */
 #ifndef FERRUM_NAME_TABLE_H
 #define FERRUM_NAME_TABLE_H
@@ -37,8 +37,10 @@ bool name_table__is_sent(const struct name_table *table, uint32_t id);
 void name_table__set_sent(struct name_table *table, uint32_t id);
 
 /*
- * Call for a new reader, which knows no names. Ids stay valid, because an old reader may still have
- * records with them.
+ * Call for a new reader, which knows no names, when no record is being put. A table that is more
+ * than half full is emptied, so that an engine that keeps loading kernels has names in the next
+ * window too; all ids of before are then invalid. A reader takes a name that is sent again for the
+ * new name of its id (fbt_gpu.h).
  */
 void name_table__forget(struct name_table *table);
 

@@ -367,6 +367,7 @@ static void list_work(struct gpu_join *join, struct join_record *record, struct 
 	LIST_INSERT_HEAD(work->correlation ? &join->fresh : &join->orphans, record, in_list);
 	counts->unjoined += work->correlation != 0;
 	counts->unmeasured += !work->end_ns;
+	counts->unnamed += work->kind == FBT_GPU_KERNEL && !work->name;
 	counts->kernels += work->kind == FBT_GPU_KERNEL;
 	counts->memcpys += work->kind == FBT_GPU_MEMCPY;
 	counts->memsets += work->kind == FBT_GPU_MEMSET;

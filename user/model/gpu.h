@@ -300,6 +300,7 @@ struct gpu_counts {
 	uint64_t apis;
 	uint64_t syncs;
 	uint64_t unmeasured; /* work whose times are zero */
+	uint64_t unnamed;    /* kernels without a name: the shim had no room for it */
 	uint64_t joined;     /* work whose call is known */
 	uint64_t unjoined;   /* work that names a call, which is not known */
 	uint64_t violations; /* work that began before its call: the clock is doubtful */

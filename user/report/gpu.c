@@ -463,6 +463,8 @@ static void warn_of_lost(const struct report *report, const struct gpu_process *
 		 "lost, the ring was full: the GPU looks idle there; " REMEDY_PRIORITY},
 		{flush->unknown, "in a form that is not known: the GPU looks idle there"},
 		{counts->unmeasured, "without timestamps from CUPTI: ignored"},
+		{counts->unnamed, "kernels without their names: the engine has more than the shim "
+				  "keeps in a window"},
 		{is_unjoined ? counts->unjoined : 0,
 		 "without the call that launched them: assigned by time"},
 	};

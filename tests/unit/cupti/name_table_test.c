@@ -158,6 +158,56 @@ static void test_sent(void **state)
 	assert_false(name_table__is_sent(table, id));
 }
 
+/* An engine that keeps loading kernels has names in the next window too. */
+static void test_a_table_that_is_half_full_is_emptied_for_the_next_reader(void **state)
+{
+	struct name_table *table = *state;
+	char name[32];
+
+	for (uint32_t i = 0; i <= FBT_GPU_NAMES_MAX / 2; i++) {
+		snprintf(name, sizeof(name), "kernel_%u", i);
+		assert_int_equal(name_table__intern(table, name), i + 1);
+		name_table__set_sent(table, i + 1);
+	}
+	name_table__forget(table);
+	for (uint32_t i = 0; i < FBT_GPU_NAMES_MAX; i++) {
+		snprintf(name, sizeof(name), "other_%u", i);
+		assert_int_equal(name_table__intern(table, name), i + 1);
+		assert_false(name_table__is_sent(table, i + 1));
+		assert_string_equal(name_table__text(table, i + 1), name);
+	}
+}
+
+static void test_a_table_of_long_names_is_emptied_for_the_next_reader(void **state)
+{
+	struct name_table *table = *state;
+
+	for (uint32_t i = 0; i <= NAME_TABLE_BYTES / 2 / FBT_GPU_NAME_BYTES_MAX; i++) {
+		char name[FBT_GPU_NAME_BYTES_MAX];
+
+		memset(name, 'x', sizeof(name) - 1);
+		name[sizeof(name) - 1] = '\0';
+		snprintf(name, 9, "%08u", i);
+		name[8] = 'x';
+		assert_int_equal(name_table__intern(table, name), i + 1);
+	}
+	name_table__forget(table);
+	assert_int_equal(name_table__intern(table, "a"), 1);
+}
+
+static void test_a_table_that_is_not_half_full_keeps_its_ids(void **state)
+{
+	struct name_table *table = *state;
+	char name[32];
+
+	for (uint32_t i = 0; i < FBT_GPU_NAMES_MAX / 2; i++) {
+		snprintf(name, sizeof(name), "kernel_%u", i);
+		name_table__intern(table, name);
+	}
+	name_table__forget(table);
+	assert_int_equal(name_table__intern(table, name), FBT_GPU_NAMES_MAX / 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +219,11 @@ int main(void)
 		cmocka_unit_test_setup(test_full_to_the_byte, setup),
 		cmocka_unit_test_setup(test_names_of_one_hash, setup),
 		cmocka_unit_test_setup(test_sent, setup),
+		cmocka_unit_test_setup(
+			test_a_table_that_is_half_full_is_emptied_for_the_next_reader, setup),
+		cmocka_unit_test_setup(test_a_table_of_long_names_is_emptied_for_the_next_reader,
+				       setup),
+		cmocka_unit_test_setup(test_a_table_that_is_not_half_full_keeps_its_ids, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -313,12 +313,36 @@ static void a_launch_that_waits_for_its_work_is_dropped_later(void **state)
 	gpu_join__free(joined.join);
 }
 
+static void kernels_without_a_name_are_counted(void **state)
+{
+	struct gpu_join *join = gpu_join__new();
+	struct fbt_gpu_work work = {.header = {FBT_EVENT_GPU_WORK, 0, sizeof(work)},
+				    .tgid = 7,
+				    .start_ns = 10,
+				    .end_ns = 20,
+				    .kind = FBT_GPU_KERNEL};
+	struct gpu_counts counts = {0};
+
+	(void)state;
+	assert_non_null(join);
+	assert_int_equal(gpu_join__add(join, &work.header, &counts), 0);
+	work.name = 3;
+	assert_int_equal(gpu_join__add(join, &work.header, &counts), 0);
+	work.name = 0;
+	work.kind = FBT_GPU_MEMSET;
+	assert_int_equal(gpu_join__add(join, &work.header, &counts), 0);
+	assert_int_equal(counts.unnamed, 1);
+	assert_int_equal(counts.kernels, 2);
+	gpu_join__free(join);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_call_is_found_by_its_id_and_a_time),
 		cmocka_unit_test(work_of_a_call_that_a_step_has_is_late),
 		cmocka_unit_test(a_launch_that_waits_for_its_work_is_dropped_later),
+		cmocka_unit_test(kernels_without_a_name_are_counted),
 		MERGE_TEST(a_driver_call_stands_back_for_the_runtime_call_around_it),
 		MERGE_TEST(a_nested_call_is_where_the_one_around_it_is),
 		MERGE_TEST(a_driver_call_of_its_own_launches),

@@ -173,6 +173,7 @@ static void what_makes_gpu_figures_doubtful_is_warned_of(void **state)
 
 	process->counts.violations = 2;
 	process->counts.unmeasured = 3;
+	process->counts.unnamed = 9;
 	process->counts.unjoined = 4;
 	process->counts.steps = 9;
 	process->counts.timeouts = 5;
@@ -186,6 +187,7 @@ static void what_makes_gpu_figures_doubtful_is_warned_of(void **state)
 	assert_has(text, "! GPU records of 42: 6 dropped by CUPTI");
 	assert_has(text, "! GPU records of 42: 7 lost, the ring was full");
 	assert_has(text, "! GPU records of 42: 3 without timestamps");
+	assert_has(text, "! GPU records of 42: 9 kernels without their names");
 	assert_has(text, "! GPU records of 42: 4 without the call that launched them");
 	assert_has(text, "! GPU records of 42: 8 buffers lost");
 	assert_has(text, "! 5 of 9 steps of 42 were closed before");
