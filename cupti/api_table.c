@@ -60,6 +60,15 @@ enum fbt_gpu_api_class api_class(const char *name, uint16_t *flags)
 	return ends_with(text, length, "Synchronize") ? FBT_GPU_API_SYNC : FBT_GPU_API_OTHER;
 }
 
+static bool take_canary(struct api_table *table, enum api_domain domain, uint32_t cbid,
+			const char *name)
+{
+	if (domain != API_DRIVER || strcmp(name, "cuDriverGetVersion") != 0)
+		return false;
+	table->canary = cbid;
+	return true;
+}
+
 static void fill_domain(struct api_table *table, enum api_domain domain,
 			const struct cupti_calls *calls)
 {
@@ -76,7 +85,7 @@ static void fill_domain(struct api_table *table, enum api_domain domain,
 			continue;
 		class = api_class(name, &flags);
 		if (class == FBT_GPU_API_OTHER) {
-			table->others[domain][cbid] = true;
+			table->others[domain][cbid] = !take_canary(table, domain, cbid, name);
 			continue;
 		}
 		call->name = name;

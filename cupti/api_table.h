@@ -28,6 +28,7 @@ struct api_call {
 struct api_table {
 	struct api_call calls[API_DOMAIN_COUNT][API_TABLE_CBIDS];
 	bool others[API_DOMAIN_COUNT][API_TABLE_CBIDS]; /* calls that are not recorded */
+	uint32_t canary; /* cbid of cuDriverGetVersion (takeover.h); its records go no further */
 	uint32_t count;
 };
 

@@ -7,6 +7,7 @@
 
 #define ALL_FREE   (UINT64_MAX >> (64 - BUFFER_POOL_COUNT))
 #define LOOK_BYTES 64 /* the beginning of the first record of a buffer */
+#define FNV_PRIME  0x100000001b3ull
 #define POOL_TOTAL ((size_t)BUFFER_POOL_COUNT * BUFFER_POOL_BYTES)
 
 int buffer_pool__prepare(struct buffer_pool *pool)
@@ -105,6 +106,25 @@ uint64_t buffer_pool__oldest_ns(const struct buffer_pool *pool)
 			oldest_ns = taken_ns;
 	}
 	return oldest_ns;
+}
+
+uint64_t buffer_pool__content(const struct buffer_pool *pool)
+{
+	uint64_t free = __atomic_load_n(&pool->free, __ATOMIC_ACQUIRE);
+	uint64_t hash = 0;
+
+	for (uint32_t i = 0; i < BUFFER_POOL_COUNT && pool->memory; i++) {
+		const uint64_t *words =
+			(const uint64_t *)(pool->memory + (size_t)i * BUFFER_POOL_BYTES);
+
+		if (free & UINT64_C(1) << i)
+			continue;
+		/* FNV-1a, by words. An empty buffer counts too: the first record changes it. */
+		hash = (hash ^ (i + 1)) * FNV_PRIME;
+		for (size_t word = 0; word < BUFFER_POOL_BYTES / sizeof(*words); word++)
+			hash = (hash ^ __atomic_load_n(&words[word], __ATOMIC_RELAXED)) * FNV_PRIME;
+	}
+	return hash;
 }
 
 uint8_t *buffer_pool__scrap(void)

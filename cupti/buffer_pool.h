@@ -54,6 +54,12 @@ void buffer_pool__write_off(struct buffer_pool *pool);
  */
 uint64_t buffer_pool__oldest_ns(const struct buffer_pool *pool);
 
+/*
+ * A number that changes when CUPTI writes into an outstanding buffer; 0: none is outstanding. Reads
+ * all of these buffers, so it is for rare occasions.
+ */
+uint64_t buffer_pool__content(const struct buffer_pool *pool);
+
 /* The scrap buffer, of BUFFER_SCRAP_BYTES; static, so that a forked child has it too. */
 uint8_t *buffer_pool__scrap(void);
 

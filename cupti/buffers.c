@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "exit_guard.h"
+#include "takeover.h"
 
 /* Records that are fetched from CUPTI before the lock is taken once for all of them. */
 #define BATCH 128
@@ -48,8 +49,10 @@ void buffers__request(uint8_t **buffer, size_t *size, size_t *max_records)
 	*max_records = 0;
 	if (!*buffer)
 		refuse_buffer(shim, buffer, size);
-	if (shim)
-		add_spent(shim, begin_ns);
+	if (!shim)
+		return;
+	takeover__count_buffer(&shim->takeover);
+	add_spent(shim, begin_ns);
 }
 
 /* A clock sample for the records after it. Call with the lock held. */
@@ -144,7 +147,21 @@ static void copy_batch(struct shim *shim, void *const *records, size_t count, bo
 		free(record_owned_data(records[i], shim->library.strides[CUPTI_KIND_OVERHEAD]));
 }
 
-static void copy_buffer(struct shim *shim, uint8_t *buffer, size_t valid)
+/*
+ * CUPTI may have kept an empty buffer of another tool that is done, and used it for us. If there
+ * are records from before we were armed, that tool is still recording.
+ */
+static void look_for_owner(struct shim *shim, void *const *records, size_t count)
+{
+	struct shim_clock clock = read_clock(shim);
+
+	for (size_t i = 0; i < count; i++)
+		if (shim_clock__is_before_arming(&clock, record_host_time(records[i])))
+			takeover__set_foreign(&shim->takeover);
+}
+
+/* foreign: it is not a buffer of ours. */
+static void copy_buffer(struct shim *shim, uint8_t *buffer, size_t valid, bool foreign)
 {
 	void *batch[BATCH];
 	void *record = NULL;
@@ -157,6 +174,8 @@ static void copy_buffer(struct shim *shim, uint8_t *buffer, size_t valid)
 		while (count < BATCH &&
 		       !(result = shim->library.calls.get_next_record(buffer, valid, &record)))
 			batch[count++] = record;
+		if (count && foreign)
+			look_for_owner(shim, batch, count);
 		if (count)
 			copy_batch(shim, batch, count, first);
 		first = false;
@@ -182,19 +201,22 @@ void buffers__complete(void *context, uint32_t stream, uint8_t *buffer, size_t s
 	struct shim *shim = shim__bound();
 	int error = errno;
 	uint64_t begin_ns;
+	bool owned;
 
 	if (!shim || !exit_guard__enter(shim))
 		return;
 	begin_ns = shim_clock__now();
+	owned = buffer_pool__owns(&shim->pool, buffer);
 	if (__atomic_load_n(&shim->collecting, __ATOMIC_ACQUIRE)) {
-		if (buffer_pool__owns(&shim->pool, buffer) && valid)
-			copy_buffer(shim, buffer, valid < size ? valid : size);
+		if (buffer != buffer_pool__scrap() && valid)
+			copy_buffer(shim, buffer, valid < size ? valid : size, !owned);
 		buffers__count_dropped(shim);
 	}
-	if (buffer_pool__owns(&shim->pool, buffer))
+	if (owned)
 		buffer_pool__give_back(&shim->pool, buffer);
 	else if (buffer == buffer_pool__scrap())
 		buffer_pool__clear_scrap();
+	takeover__count_buffer(&shim->takeover);
 	add_spent(shim, begin_ns);
 	exit_guard__leave(shim);
 	errno = error;

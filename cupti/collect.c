@@ -9,6 +9,7 @@
 #include "buffers.h"
 #include "exit_guard.h"
 #include "subscriber.h"
+#include "takeover.h"
 
 #define LAST_BUFFERS_MS 1000 /* longest wait for outstanding buffers at the end */
 #define LATE_MS		20   /* longest wait for buffers that CUPTI returns after a flush */
@@ -246,6 +247,7 @@ static int start_over(struct shim *shim)
 	shim->spent_ns = 0;
 	shim->devices_sent = false;
 	shim->flushed_ns = 0;
+	takeover__begin(shim);
 	return 0;
 }
 
@@ -369,24 +371,31 @@ static void flush(struct shim *shim, uint32_t flag)
  * The flush is not FORCED: that would return work that still runs without its end, and never return
  * it again.
  */
-void collect__turn(struct shim *shim)
+bool collect__turn(struct shim *shim)
 {
+	bool exiting = exit_guard__is_exiting(shim);
 	uint64_t time_ns;
+	bool ours;
 
 	if (!shim->devices_sent)
 		send_devices(shim);
 	buffers__check_clock(shim);
 	time_ns = shim_clock__now();
+	/* The driver takes itself apart in exit(). */
+	if (!exiting)
+		takeover__send_canary(shim);
 	flush(shim, 0);
 	time_ns = await_buffers(shim, time_ns, LATE_MS);
+	ours = exiting || takeover__look(shim);
 	/*
 	 * The time never goes back: a buffer that is being taken right now still shows when it was
-	 * taken before.
+	 * taken before. It stays while another tool may have the records.
 	 */
-	if (time_ns > shim->flushed_ns)
+	if (time_ns > shim->flushed_ns && ours)
 		shim->flushed_ns = time_ns;
 	put_flush(shim, shim->flushed_ns, false);
 	__atomic_fetch_add(&shim->ring.shared->pulse, 1, __ATOMIC_RELEASE);
+	return !shim->takeover.certain;
 }
 
 /* A flush leaves out a buffer with work that still runs, so it is repeated. */
@@ -400,6 +409,15 @@ static void await_last_buffers(struct shim *shim)
 	}
 }
 
+static void receive_the_rest(struct shim *shim)
+{
+	buffers__check_clock(shim);
+	await_last_buffers(shim);
+	flush(shim, CUPTI_FLUSH_FORCED);
+	if (await_buffers(shim, UINT64_MAX, LATE_MS) != UINT64_MAX)
+		__atomic_fetch_add(&shim->no_buffer, 1, __ATOMIC_RELAXED);
+}
+
 /*
  * cuptiFinalize is not called: it synchronizes all contexts, which stops the engine, has crashed
  * engines under load (jax #40260, kineto PR 686), and leaves this libcupti unusable for the next
@@ -409,17 +427,25 @@ static void await_last_buffers(struct shim *shim)
  */
 void collect__end(struct shim *shim)
 {
+	const struct takeover *takeover = &shim->takeover;
 	uint64_t end_ns = shim_clock__now();
 
+	/* Also in a takeover: what is left enabled would slow the engine for good. */
 	disable_kinds(shim);
-	buffers__check_clock(shim);
-	await_last_buffers(shim);
-	flush(shim, CUPTI_FLUSH_FORCED);
-	if (await_buffers(shim, UINT64_MAX, LATE_MS) != UINT64_MAX)
+	if (takeover->certain) {
+		/* A flush would bring us nothing, and the other tool what it does not expect. */
 		__atomic_fetch_add(&shim->no_buffer, 1, __ATOMIC_RELAXED);
+		if (shim->flushed_ns)
+			end_ns = shim->flushed_ns;
+	} else {
+		receive_the_rest(shim);
+	}
 	set_collecting(shim, 0);
 	put_flush(shim, end_ns, true);
 	restore_attributes(shim);
 	subscriber__leave(shim);
-	put_state(shim, FBT_GPU_ENDED, "", end_ns, 0);
+	if (takeover->certain)
+		put_state(shim, FBT_GPU_BUSY, takeover__detail(takeover), end_ns, 0);
+	else
+		put_state(shim, FBT_GPU_ENDED, "", end_ns, 0);
 }

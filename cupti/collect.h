@@ -19,12 +19,15 @@ void collect__attach(struct shim *shim);
 /* Starts collecting. asked_ns: when the tool asked. false: it failed, and CUPTI is as it was. */
 bool collect__begin(struct shim *shim, uint64_t asked_ns);
 
-/* Flushes CUPTI once; called every TURN_MS of shim.c while collecting. */
-void collect__turn(struct shim *shim);
+/*
+ * Flushes CUPTI once; called every TURN_MS of shim.c while collecting. false: another tool has the
+ * records (takeover.h); call collect__end.
+ */
+bool collect__turn(struct shim *shim);
 
 /*
- * Stops collecting: waits for outstanding records, at most one second, and restores CUPTI's
- * attributes.
+ * Stops collecting: waits for outstanding records, at most one second, unless another tool has
+ * them, and restores CUPTI's attributes.
  */
 void collect__end(struct shim *shim);
 

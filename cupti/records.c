@@ -165,8 +165,11 @@ static void put_api(struct record_writer *writer, const struct cupti_api *from)
 	};
 
 	/* Some versions record all calls or none: skip those that we did not ask for. */
-	if (!call)
+	if (!call) {
+		writer->counts.canaries +=
+			from->kind == CUPTI_KIND_DRIVER && from->cbid == writer->apis->canary;
 		return;
+	}
 	api.header.flags = call->flags;
 	api.api_class = call->class;
 	api.name = tell_name(writer, call->name, FBT_GPU_NAME_API);

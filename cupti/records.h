@@ -12,9 +12,10 @@
 
 /* Counts since arming. */
 struct record_counts {
-	uint64_t records; /* written to the ring */
-	uint64_t lost;	  /* dropped: the ring was full */
-	uint64_t unknown; /* of an unknown kind, or too short */
+	uint64_t records;  /* written to the ring */
+	uint64_t lost;	   /* dropped: the ring was full */
+	uint64_t unknown;  /* of an unknown kind, or too short */
+	uint64_t canaries; /* calls of api_table's canary; not written to the ring */
 };
 
 struct record_writer {

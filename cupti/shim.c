@@ -57,19 +57,23 @@ static void set_served(struct shim *shim, uint32_t armed)
 	__atomic_store_n(&shim->ring.shared->served, armed, __ATOMIC_RELEASE);
 }
 
-/* One turn of collecting. false: it was the last turn, because the process exits. */
+/*
+ * One turn of collecting. false: it was the last turn, because the process exits or another tool
+ * has the records.
+ */
 static bool turn(struct shim *shim)
 {
 	/* Read before the flush: the last flush must begin after exit() was called. */
 	bool last = exit_guard__is_exiting(shim);
+	bool ours;
 
 	if (!exit_guard__enter(shim))
 		return false;
-	collect__turn(shim);
+	ours = collect__turn(shim);
 	if (last)
 		exit_guard__finish(shim);
 	exit_guard__leave(shim);
-	return shim__is_alive(shim);
+	return ours && shim__is_alive(shim);
 }
 
 /* Flushes until the tool changes armed, or the tool's heartbeat stops. */

@@ -42,6 +42,7 @@ void shim_clock__begin(struct shim_clock *clock, const struct cupti_calls *calls
 	clock->method = shim_clock__method_for(version);
 	clock->settled = false;
 	clock->began_ns = shim_clock__realtime();
+	clock->began_mono_ns = shim_clock__now();
 	clock->record_ns = 0;
 	clock->has_offset = false;
 	clock->error_ns = 0;
@@ -158,6 +159,15 @@ bool shim_clock__adopt(struct shim_clock *clock, uint32_t method, const struct s
 	clock->record_ns = checked->record_ns;
 	clock->settled = checked->settled;
 	return true;
+}
+
+bool shim_clock__is_before_arming(const struct shim_clock *clock, uint64_t record_ns)
+{
+	uint64_t began_ns =
+		clock->method == FBT_GPU_CLOCK_CALLBACK ? clock->began_mono_ns : clock->began_ns;
+
+	return clock->method != FBT_GPU_CLOCK_CUPTI && record_ns &&
+	       record_ns + SHIM_CLOCK_APART_NS < began_ns;
 }
 
 void shim_clock__account(struct shim_clock *clock, const struct fbt_gpu_clock *sample)

@@ -15,10 +15,11 @@
 #define SHIM_CLOCK_APART_NS 1000000ull
 
 struct shim_clock {
-	uint32_t method;    /* enum fbt_gpu_clock_method */
-	bool registered;    /* our callback is registered, once per process: it stays */
-	bool settled;	    /* the method was verified by records of this arming */
-	uint64_t began_ns;  /* CLOCK_REALTIME when it was armed */
+	uint32_t method;	/* enum fbt_gpu_clock_method */
+	bool registered;	/* our callback is registered, once per process: it stays */
+	bool settled;		/* the method was verified by records of this arming */
+	uint64_t began_ns;	/* CLOCK_REALTIME when it was armed */
+	uint64_t began_mono_ns; /* CLOCK_MONOTONIC then */
 	uint64_t record_ns; /* when a call of this arming began, by its record; 0: no record yet */
 	bool has_offset;    /* there is an offset_ns of this arming and method */
 	int64_t offset_ns;  /* clock of the records minus CLOCK_MONOTONIC */
@@ -59,6 +60,9 @@ bool shim_clock__adopt(struct shim_clock *clock, uint32_t method, const struct s
  */
 bool shim_clock__sample(const struct shim_clock *clock, const struct cupti_calls *calls,
 			struct fbt_gpu_clock *sample);
+
+/* Whether a record's host time shows that it was made before this arming. */
+bool shim_clock__is_before_arming(const struct shim_clock *clock, uint64_t record_ns);
 
 /* Updates error and steps by a sample that was sent. Call with the writer lock held. */
 void shim_clock__account(struct shim_clock *clock, const struct fbt_gpu_clock *sample);

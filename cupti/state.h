@@ -28,6 +28,19 @@ struct shim_saved {
 	uint32_t thread_id_type;
 };
 
+/* See takeover.h. */
+struct takeover {
+	/* Atomic, for CUPTI's callbacks: */
+	uint32_t buffers; /* that were requested from us, and returned to us, since arming */
+	uint32_t foreign; /* 1: a buffer of another tool had records from before arming */
+	/* Of the shim's own thread: */
+	bool canary_works; /* this CUPTI records canaries */
+	bool certain;	   /* another tool has the records */
+	uint32_t buffers_before;
+	uint64_t content_before;
+	uint32_t quiet_turns;
+};
+
 struct shim {
 	uint32_t *alive; /* 1; 0 in a forked child and after exit: touch nothing */
 	pthread_t thread;
@@ -49,6 +62,7 @@ struct shim {
 	uint32_t kinds_enabled; /* bit n: kinds[n] of collect.c is enabled */
 	bool apis_enabled;
 	struct shim_saved saved;
+	struct takeover takeover;
 	uint32_t exit_stage; /* enum exit_stage, 0: no handler of exit() yet */
 	/* Atomic, because application threads use these too: */
 	uint32_t collecting;

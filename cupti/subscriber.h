@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * CUPTI has one subscriber at a time. The shim subscribes before it touches anything else of CUPTI:
- * registering our buffer callbacks would silently replace those of another profiler.
+ * registering our buffer callbacks would silently replace those of another profiler. A profiler
+ * that does not subscribe is noticed by takeover.h.
  */
 #ifndef FERRUM_SUBSCRIBER_H
 #define FERRUM_SUBSCRIBER_H

@@ -42,6 +42,7 @@ static const struct callback_name callback_names[] = {
 	{FAKE_RUNTIME, 431, "cudaLaunchKernelExC_ptsz_v11060"},
 	{FAKE_RUNTIME, 505, "__cudaLaunchKernel_v13000"},
 	{FAKE_DRIVER, 1, "cuInit"},
+	{FAKE_DRIVER, 2, "cuDriverGetVersion"},
 	{FAKE_DRIVER, 17, "cuCtxSynchronize"},
 	{FAKE_DRIVER, 121, "cuEventSynchronize"},
 	{FAKE_DRIVER, 124, "cuStreamCreate"},

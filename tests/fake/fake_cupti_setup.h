@@ -58,6 +58,7 @@ __attribute__((constructor)) static void set_up(void)
 		.no_driver = getenv("FAKE_CUPTI_NO_DRIVER"),
 		.holder = getenv("FAKE_CUPTI_HOLDER"),
 		.holder_file = getenv("FAKE_CUPTI_HOLDER_FILE"),
+		.thief_file = getenv("FAKE_CUPTI_THIEF_FILE"),
 		.zero_every = get_number("FAKE_CUPTI_ZERO", 0),
 		.drop_every = get_number("FAKE_CUPTI_DROP", 0),
 		.late_percent = get_number("FAKE_CUPTI_LATE", 0),
@@ -74,34 +75,6 @@ __attribute__((constructor)) static void set_up(void)
 	cupti.per_thread = cupti.config.version >= 130000;
 	cupti.random = 1;
 	pthread_atfork(NULL, NULL, on_fork);
-}
-
-/* Looks for the driver at each call until it finds one. */
-static bool has_driver(void)
-{
-	void (*set_tracer)(const struct fake_tracer *);
-	void *driver;
-
-	if (cupti.config.no_driver)
-		return false;
-	driver = dlopen("libcuda.so.1", RTLD_NOW);
-	*(void **)&set_tracer = driver ? dlsym(driver, "fake_cuda_set_tracer") : NULL;
-	if (set_tracer)
-		set_tracer(&tracer);
-	return set_tracer;
-}
-
-/* The first check of each activity call: 0, or an error. */
-static int check_ready(const char *name)
-{
-	check_free(name);
-	if (!has_driver())
-		return FAKE_UNKNOWN;
-	if (cupti.config.holder && !cupti.subscribed &&
-	    (!cupti.config.holder_file || access(cupti.config.holder_file, F_OK) == 0))
-		die("%s called while %s is subscribed: its buffers are stolen", name,
-		    cupti.config.holder);
-	return cupti.subscribed ? FAKE_OK : FAKE_NOT_INITIALIZED;
 }
 
 /*
@@ -129,6 +102,39 @@ static void start_worker(void)
 		die("no thread");
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	cupti.working = true;
+}
+
+/* Looks for the driver at each call until it finds one. */
+static bool has_driver(void)
+{
+	void (*set_tracer)(const struct fake_tracer *);
+	void *driver;
+
+	if (cupti.config.no_driver)
+		return false;
+	driver = dlopen("libcuda.so.1", RTLD_NOW);
+	*(void **)&set_tracer = driver ? dlsym(driver, "fake_cuda_set_tracer") : NULL;
+	if (!set_tracer)
+		return false;
+	set_tracer(&tracer);
+	start_worker();
+	return true;
+}
+
+/*
+ * The first check of each activity call: 0, or an error. As in the real library, these calls work
+ * without a subscriber.
+ */
+static int check_ready(const char *name)
+{
+	check_free(name);
+	if (!has_driver())
+		return FAKE_UNKNOWN;
+	if (cupti.config.holder && !cupti.subscribed &&
+	    (!cupti.config.holder_file || access(cupti.config.holder_file, F_OK) == 0))
+		die("%s called while %s is subscribed: its buffers are stolen", name,
+		    cupti.config.holder);
+	return FAKE_OK;
 }
 
 #endif

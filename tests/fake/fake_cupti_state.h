@@ -58,6 +58,7 @@ struct config {
 	bool no_driver;
 	const char *holder;
 	const char *holder_file;
+	const char *thief_file;
 	uint64_t zero_every;
 	uint64_t drop_every;
 	uint64_t late_percent;
@@ -87,6 +88,7 @@ struct state {
 	uint32_t pid;
 	uint32_t lock; /* of all fields below; only held for long during a request */
 	bool subscribed;
+	bool thief; /* another profiler records */
 	callback_function callback;
 	void *userdata;
 	uint64_t (*timestamp)(void);

@@ -117,11 +117,11 @@ static bool put(const void *record, struct slot *slot)
 static void trace_begin(struct fake_call *call, uint32_t outer)
 {
 	lock_state();
-	call->recorded = cupti.subscribed && cupti.apis[call->domain][call->cbid] &&
+	call->recorded = cupti.apis[call->domain][call->cbid] &&
 			 cupti.kinds[call->domain == FAKE_DRIVER ? KIND_DRIVER : KIND_RUNTIME];
 	if (outer)
 		call->correlation = outer;
-	else if (cupti.subscribed && cupti.correlating)
+	else if (cupti.correlating)
 		call->correlation = ++cupti.correlation;
 	unlock_state();
 	call_back(call, 0);
@@ -143,7 +143,7 @@ static void trace_end(struct fake_call *call)
 	if (!call->recorded)
 		return;
 	lock_state();
-	call->recorded = cupti.subscribed && put(&record, &slot);
+	call->recorded = put(&record, &slot);
 	unlock_state();
 }
 
@@ -268,7 +268,7 @@ static void trace_work(struct fake_work *work)
 	lock_state();
 	/* Copies between devices are enabled together with the other copies. */
 	wanted = cupti.kinds[kind == KIND_PEER_COPY ? KIND_MEMCPY : kind];
-	if (cupti.subscribed && wanted)
+	if (wanted)
 		work->fate = put_work(work, kind);
 	unlock_state();
 }
@@ -288,7 +288,7 @@ static void trace_sync(const struct fake_call *call, uint32_t type, uint32_t str
 				       .context = 1,
 				       .stream = stream};
 	lock_state();
-	if (cupti.subscribed && cupti.kinds[KIND_SYNC])
+	if (cupti.kinds[KIND_SYNC])
 		put(record, &slot);
 	unlock_state();
 }
@@ -296,8 +296,7 @@ static void trace_sync(const struct fake_call *call, uint32_t type, uint32_t str
 static void trace_full(const struct fake_call *call, uint64_t start_ns, uint64_t end_ns)
 {
 	lock_state();
-	if (cupti.subscribed)
-		put_overhead(OVERHEAD_FULL, call->correlation, start_ns, end_ns);
+	put_overhead(OVERHEAD_FULL, call->correlation, start_ns, end_ns);
 	unlock_state();
 }
 

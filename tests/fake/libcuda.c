@@ -277,16 +277,20 @@ EXPORTED void fake_cuda_stream_wait(struct fake_call calls[2], uint32_t domain, 
 		tracer->sync(calls[1].start_ns ? &calls[1] : &calls[0], 2, stream);
 }
 
-EXPORTED void fake_cuda_noise(uint32_t domain)
+static void make_call(uint32_t domain, uint32_t cbid)
 {
 	struct fake_call call;
 
-	begin_call(&call, domain,
-		   domain == FAKE_RUNTIME ? FAKE_CUDA_GET_DEVICE : FAKE_CU_CTX_GET_CURRENT, 0);
+	begin_call(&call, domain, cbid, 0);
 	hold(true);
 	call.end_ns = fake_cuda_now();
 	report_call(&call);
 	hold(false);
+}
+
+EXPORTED void fake_cuda_noise(uint32_t domain)
+{
+	make_call(domain, domain == FAKE_RUNTIME ? FAKE_CUDA_GET_DEVICE : FAKE_CU_CTX_GET_CURRENT);
 }
 
 static void inject(void)
@@ -315,6 +319,7 @@ EXPORTED int cuDriverGetVersion(int *version)
 {
 	const char *text = getenv("FAKE_CUDA_VERSION");
 
+	make_call(FAKE_DRIVER, FAKE_CU_DRIVER_GET_VERSION);
 	*version = text ? (int)strtol(text, NULL, 10) : 13000;
 	return 0;
 }

@@ -7,6 +7,7 @@
  *	FAKE_CUPTI_NO_DRIVER     as if there were no driver: 999
  *	FAKE_CUPTI_HOLDER        name of another tool that is subscribed already …
  *	FAKE_CUPTI_HOLDER_FILE   … while this file exists
+ *	FAKE_CUPTI_THIEF_FILE    another profiler records while this file exists
  *	FAKE_CUPTI_ZERO          every Nth kernel has no times
  *	FAKE_CUPTI_DROP          every Nth record of work is dropped
  *	FAKE_CUPTI_LATE          percent of buffers that come when the flush has returned …
@@ -18,7 +19,7 @@
  *	FAKE_CUPTI_FLUSH_MS      a flush takes so much longer
  *	FAKE_CUPTI_LOG           file: a line for each call of the client
  */
-#include "fake_cupti_setup.h"
+#include "fake_cupti_thief.h"
 
 /* The client's entry points. NVIDIA's headers are not used here. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
@@ -45,7 +46,7 @@ static int subscribe(struct subscriber **subscriber, callback_function callback,
 		return FAKE_UNKNOWN;
 	if (find_subscriber())
 		return FAKE_TAKEN;
-	start_worker();
+	thief_turn();
 	lock_state();
 	cupti.callback = callback;
 	cupti.userdata = userdata;
@@ -119,13 +120,6 @@ CALL cuptiEnableDomain(uint32_t enable, struct subscriber *subscriber, uint32_t 
 	if (domain == FAKE_DRIVER || domain == FAKE_RUNTIME)
 		memset(cupti.callbacks[domain], enable != 0, CBIDS);
 	return note(FAKE_OK, "cuptiEnableDomain %u %u", enable, domain);
-}
-
-/* The lock is held. Kernels have numbers without any records of calls, as in CUPTI 13.0 U1. */
-static void count_apis(void)
-{
-	cupti.correlating =
-		cupti.kinds[KIND_DRIVER] || cupti.kinds[KIND_RUNTIME] || cupti.kinds[KIND_KERNEL];
 }
 
 static int set_kind(const char *name, uint32_t kind, bool enable)
@@ -333,6 +327,7 @@ CALL cuptiActivityFlushAll(uint32_t flags)
 
 	if (result || !cupti.completed)
 		return note(result, "cuptiActivityFlushAll %u", flags);
+	thief_turn();
 	start_ns = trace_now();
 	__atomic_add_fetch(&cupti.flushing, 1, __ATOMIC_ACQ_REL);
 	usleep((useconds_t)(1000 * cupti.config.flush_ms));

@@ -422,8 +422,12 @@ static const struct rule rules[STATE_COUNT][EVENT_COUNT] = {
 		       [SAYS_ENDED] = {do_nothing, ASKED},
 		       UNTIL_IT_ANSWERS},
 	[ASKED] = {UNTIL_IT_ANSWERS},
+	/*
+	 * A tool that takes CUPTI over while records are on would lose its own records if we took
+	 * them back, so that is not tried again.
+	 */
 	[ARMED] = {[SAYS_ENDED] = {repeat, ENDED},
-		   [SAYS_BUSY] = {repeat, BUSY},
+		   [SAYS_BUSY] = {repeat, REFUSED},
 		   [SAYS_NO] = {repeat, REFUSED},
 		   [RESTS] = {stop, DONE, FBT_GPU_FAILED, "its shim stopped"},
 		   [SILENCE] = {report, SILENT, FBT_GPU_STALLED, ""},
@@ -431,7 +435,7 @@ static const struct rule rules[STATE_COUNT][EVENT_COUNT] = {
 		   AT_ANY_TIME(SEARCHING)},
 	/* The shim of a stopped process stays armed as long as we beat, and resumes later. */
 	[SILENT] = {[SAYS_ENDED] = {repeat, ENDED},
-		    [SAYS_BUSY] = {repeat, BUSY},
+		    [SAYS_BUSY] = {repeat, REFUSED},
 		    [SAYS_NO] = {repeat, REFUSED},
 		    [RESTS] = {stop, DONE, FBT_GPU_FAILED, "its shim stopped"},
 		    [PULSE] = {go_on, ARMED},

@@ -93,6 +93,8 @@ static uint32_t get_name(uint32_t domain, uint32_t cbid, const char **name)
 		*name = NULL;
 	else if (domain == CUPTI_DOMAIN_DRIVER && cbid == 3)
 		*name = "cuCtxGetCurrent";
+	else if (domain == CUPTI_DOMAIN_DRIVER && cbid == 4)
+		*name = "cuDriverGetVersion";
 	else if (domain == CUPTI_DOMAIN_DRIVER && (cbid == 307 || cbid == 1900))
 		*name = cbid == 307 ? "cuLaunchKernel" : "cuGraphLaunch_v9";
 	else if (domain == CUPTI_DOMAIN_RUNTIME && (cbid == 17 || cbid == 31))
@@ -176,6 +178,10 @@ static void test_enable_each(void **state)
 	assert_int_equal(cupti.enabled[API_RUNTIME][31], 1);
 	assert_int_equal(cupti.enabled[API_RUNTIME][17], 0);
 	assert_int_equal(cupti.enabled[API_DRIVER][3], 0);
+	/* The canary of takeover.h is recorded, but it is none of the calls that are told. */
+	assert_int_equal(table.canary, 4);
+	assert_int_equal(cupti.enabled[API_DRIVER][4], 1);
+	assert_null(api_table__find(&table, CUPTI_KIND_DRIVER, 4));
 	api_table__disable(&calls);
 	assert_int_equal(cupti.kinds, 0);
 	/* If one call fails, the others are still switched. */

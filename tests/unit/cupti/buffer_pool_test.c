@@ -92,6 +92,26 @@ static void test_every_buffer_is_handed_out_once(void **state)
 	assert_ptr_equal(buffer_pool__take(&pool, 100), pool.memory + BUFFER_POOL_BYTES);
 }
 
+static void test_the_content_changes_with_each_record(void **state)
+{
+	uint64_t content[4];
+	uint8_t *buffer;
+
+	assert_int_equal(buffer_pool__content(&pool), 0);
+	buffer = buffer_pool__take(&pool, 10);
+	content[0] = buffer_pool__content(&pool);
+	*(uint32_t *)buffer = 1;
+	content[1] = buffer_pool__content(&pool);
+	*(uint32_t *)(buffer + BUFFER_POOL_BYTES - 8) = 1;
+	content[2] = buffer_pool__content(&pool);
+	assert_int_equal(buffer_pool__content(&pool), content[2]);
+	take_and_write(20);
+	content[3] = buffer_pool__content(&pool);
+	for (int i = 0; i < 4; i++)
+		for (int j = 0; j < i; j++)
+			assert_true(content[i] && content[i] != content[j]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +122,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_clear_buffer_is_not_written_off, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_a_buffer_that_came_back_counts_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_the_content_changes_with_each_record, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_every_buffer_is_handed_out_once, setup,
 						teardown),

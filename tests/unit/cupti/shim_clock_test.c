@@ -173,6 +173,22 @@ static void test_check_callback_was_replaced(void **state)
 	assert_int_equal(clock.method, FBT_GPU_CLOCK_REALTIME);
 }
 
+static void test_records_from_before_arming(void **state)
+{
+	struct shim_clock clock = {0};
+
+	begin_realtime(&clock);
+	assert_false(shim_clock__is_before_arming(&clock, 0));
+	assert_false(shim_clock__is_before_arming(&clock, shim_clock__realtime()));
+	assert_true(shim_clock__is_before_arming(&clock, shim_clock__realtime() - SECOND));
+	shim_clock__begin(&clock, &calls, 18);
+	assert_false(shim_clock__is_before_arming(&clock, shim_clock__now()));
+	assert_true(shim_clock__is_before_arming(&clock, shim_clock__now() - SECOND));
+	/* Nothing is known of a clock of CUPTI's own. */
+	clock.method = FBT_GPU_CLOCK_CUPTI;
+	assert_false(shim_clock__is_before_arming(&clock, 1));
+}
+
 static void test_account(void **state)
 {
 	struct shim_clock clock = {.method = FBT_GPU_CLOCK_REALTIME};
@@ -209,6 +225,7 @@ int main(void)
 		cmocka_unit_test_setup(test_check_finds_another_clock, setup),
 		cmocka_unit_test_setup(test_check_waits_for_it_to_settle, setup),
 		cmocka_unit_test_setup(test_check_callback_was_replaced, setup),
+		cmocka_unit_test_setup(test_records_from_before_arming, setup),
 		cmocka_unit_test_setup(test_account, setup),
 	};
 

@@ -28,7 +28,9 @@
 struct fixture {
 	pid_t engine;
 	struct peer peer;
-	char log[64]; /* file in which the double logs CUPTI's calls */
+	const char *script;
+	char log[64];	/* file in which the double logs CUPTI's calls */
+	char thief[64]; /* while this file exists, another profiler records */
 	char text[1 << 20];
 };
 
@@ -46,7 +48,8 @@ static void run_engine(const char *cupti, const char *const *variables)
 {
 	char engine[600];
 	char text[4][700];
-	char *argv[] = {engine, "--steps", "0", "--script", SCRIPT, "--fork-every", "40", NULL};
+	char *argv[] = {engine,		"--steps", "0", "--script", (char *)fixture.script,
+			"--fork-every", "40",	   NULL};
 	char *envp[VARS] = {text[0], text[1], text[2], text[3]};
 	int count = 4;
 
@@ -88,7 +91,11 @@ static int setup(void **state)
 {
 	memset(&fixture, 0, sizeof(fixture));
 	snprintf(fixture.log, sizeof(fixture.log), "/tmp/cupti_shim_test.%d.log", (int)getpid());
+	snprintf(fixture.thief, sizeof(fixture.thief), "/tmp/cupti_shim_test.%d.thief",
+		 (int)getpid());
+	fixture.script = SCRIPT;
 	unlink(fixture.log);
+	unlink(fixture.thief);
 	return 0;
 }
 
@@ -100,6 +107,7 @@ static int teardown(void **state)
 	}
 	peer_close(&fixture.peer);
 	unlink(fixture.log);
+	unlink(fixture.thief);
 	return 0;
 }
 
@@ -400,6 +408,95 @@ static void test_late_buffers_hold_back_the_time_of_a_flush(void **state)
 	stop();
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void await_busy(void)
+{
+	for (int i = 0; i < 20000 && fixture.peer.state.status != FBT_GPU_BUSY; i++) {
+		assert_true(peer_read(&fixture.peer));
+		beat();
+	}
+	assert_int_equal(fixture.peer.state.status, FBT_GPU_BUSY);
+	while (fixture.peer.shared->phase != FBT_GPU_DORMANT)
+		peer_sleep_ms(1);
+	assert_int_equal(fixture.peer.flush.last, 1);
+	assert_true(fixture.peer.flush.no_buffer > 0);
+	assert_true(was_called("cuptiUnsubscribe = 0"));
+}
+
+static void set_thief(bool there)
+{
+	FILE *file = there ? fopen(fixture.thief, "w") : NULL;
+
+	if (file)
+		fclose(file);
+	else
+		unlink(fixture.thief);
+}
+
+static const char *const *thief_variables(void)
+{
+	static char file[100];
+	static const char *const variables[] = {file, NULL};
+
+	snprintf(file, sizeof(file), "FAKE_CUPTI_THIEF_FILE=%s", fixture.thief);
+	return variables;
+}
+
+/*
+ * PyTorch's profiler does not subscribe. The time up to which all records have come stays where it
+ * was when the profiler began.
+ */
+static void test_another_profiler_takes_the_records_over(void **state)
+{
+	start("libcupti.so.13", thief_variables());
+	arm(1);
+	await_kernels(500);
+	for (int turn = 0; turn < 6; turn++)
+		await_turn();
+	set_thief(true);
+	await_busy();
+	assert_non_null(strstr(fixture.peer.detail, "taken it over"));
+	assert_true(fixture.peer.flush.time_ns + 1500000000 < now_ns());
+	assert_int_equal(fixture.peer.state.time_ns, fixture.peer.flush.time_ns);
+	set_thief(false);
+	arm(3);
+	assert_int_equal(fixture.peer.state.status, FBT_GPU_ARMED);
+	await_kernels(fixture.peer.works[FBT_GPU_KERNEL] + 500);
+	disarm(4);
+	assert_int_equal(fixture.peer.state.status, FBT_GPU_ENDED);
+	stop();
+}
+
+static void test_another_profiler_was_there_first(void **state)
+{
+	set_thief(true);
+	start("libcupti.so.13", thief_variables());
+	arm(1);
+	await_busy();
+	assert_non_null(strstr(fixture.peer.detail, "recording already"));
+	stop();
+}
+
+/* An idle engine, and one whose GPU works for long, make no records either. */
+static void test_silence_of_the_engine_is_no_takeover(void **state)
+{
+	fixture.script = "k4000000 z4000000 s z10000000";
+	start("libcupti.so.13", NULL);
+	arm(1);
+	for (int turn = 0; turn < 30; turn++)
+		await_turn();
+	assert_int_equal(fixture.peer.state.status, FBT_GPU_ARMED);
+	assert_int_equal(fixture.peer.shared->phase, FBT_GPU_WORKING);
+	stop();
+}
+
 /* A buffer that CUPTI never returns spoils its own window, not those after it. */
 static void test_a_buffer_that_never_comes_back_spoils_one_window(void **state)
 {
@@ -418,14 +515,6 @@ static void test_a_buffer_that_never_comes_back_spoils_one_window(void **state)
 	disarm(4);
 	assert_int_equal(fixture.peer.flush.no_buffer, 0);
 	stop();
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* exit() during a flush: CUPTI must not be unloaded under it, and the last records still arrive. */
@@ -632,6 +721,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_at_its_worst, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_buffers_hold_back_the_time_of_a_flush,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_another_profiler_takes_the_records_over, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_another_profiler_was_there_first, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_silence_of_the_engine_is_no_takeover, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(
 			test_a_buffer_that_never_comes_back_spoils_one_window, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_attached_too_late, setup, teardown),

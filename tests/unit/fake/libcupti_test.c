@@ -14,7 +14,8 @@ static void use_subscriber(void)
 {
 	void *other;
 
-	MUST(client.enable(10) == 15);
+	MUST(client.enable(10) == 0);
+	MUST(client.disable(10) == 0);
 	MUST(client.subscribe(&client.subscriber, NULL, NULL) == 0);
 	MUST(client.subscribe(&other, NULL, NULL) == 39);
 	MUST(client.enable(10) == 0);

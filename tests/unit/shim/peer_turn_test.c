@@ -119,6 +119,21 @@ static void a_cupti_that_becomes_free_is_taken_and_kept(void **state)
 	assert_int_equal(fixture->player.shared->armed, 3);
 }
 
+/* Taken back, the records of the tool that took it over would be lost. */
+static void a_cupti_that_was_taken_over_is_not_taken_back(void **state)
+{
+	struct fixture *fixture = *state;
+
+	arm(fixture);
+	put(fixture, FBT_GPU_BUSY);
+	answer(fixture, FBT_GPU_DORMANT);
+	poll_after(fixture, 10 * MS);
+	assert_said(fixture, FBT_GPU_BUSY, "");
+	poll_after(fixture, 10 * MS);
+	assert_true(gpu_peer__is_settled(fixture->peer));
+	assert_false(gpu_peer__is_due(fixture->peer, fixture->now_ns + 1000 * S));
+}
+
 static void what_the_shim_before_execve_said_is_not_held_against_the_next(void **state)
 {
 	struct fixture *fixture = *state;
@@ -230,6 +245,7 @@ int main(void)
 		TEST(totals_of_one_arming_are_not_those_of_the_next),
 		TEST(a_shim_that_goes_on_is_waited_for_at_the_end),
 		TEST(a_cupti_that_becomes_free_is_taken_and_kept),
+		TEST(a_cupti_that_was_taken_over_is_not_taken_back),
 		TEST(what_the_shim_before_execve_said_is_not_held_against_the_next),
 		TEST(the_clock_is_found_anew_after_execve),
 		TEST(what_a_shim_said_at_last_stays_when_its_process_ends),
