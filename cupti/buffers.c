@@ -139,7 +139,9 @@ static void copy_batch(struct shim *shim, void *const *records, size_t count, bo
 	pthread_mutex_lock(&shim->lock);
 	if (!has_clock)
 		put_clock_of_buffer(shim);
-	for (size_t i = 0; i < count; i++)
+	if (shim->clock.foreign)
+		shim->records.counts.lost += count;
+	for (size_t i = 0; i < count && !shim->clock.foreign; i++)
 		record_writer__put(&shim->records, records[i]);
 	shim_ring__publish(&shim->ring);
 	pthread_mutex_unlock(&shim->lock);

@@ -367,6 +367,16 @@ static void flush(struct shim *shim, uint32_t flag)
 	__atomic_fetch_add(&shim->spent_ns, shim_clock__now() - begin_ns, __ATOMIC_RELAXED);
 }
 
+static bool is_clock_foreign(struct shim *shim)
+{
+	bool foreign;
+
+	pthread_mutex_lock(&shim->lock);
+	foreign = shim->clock.foreign;
+	pthread_mutex_unlock(&shim->lock);
+	return foreign;
+}
+
 /*
  * The flush is not FORCED: that would return work that still runs without its end, and never return
  * it again.
@@ -395,7 +405,7 @@ bool collect__turn(struct shim *shim)
 		shim->flushed_ns = time_ns;
 	put_flush(shim, shim->flushed_ns, false);
 	__atomic_fetch_add(&shim->ring.shared->pulse, 1, __ATOMIC_RELEASE);
-	return !shim->takeover.certain;
+	return !shim->takeover.certain && !is_clock_foreign(shim);
 }
 
 /* A flush leaves out a buffer with work that still runs, so it is repeated. */
@@ -446,6 +456,12 @@ void collect__end(struct shim *shim)
 	subscriber__leave(shim);
 	if (takeover->certain)
 		put_state(shim, FBT_GPU_BUSY, takeover__detail(takeover), end_ns, 0);
+	else if (is_clock_foreign(shim))
+		put_state(
+			shim, FBT_GPU_FAILED,
+			"another tool in the process has set CUPTI's clock, as PyTorch's profiler "
+			"does",
+			end_ns, 0);
 	else
 		put_state(shim, FBT_GPU_ENDED, "", end_ns, 0);
 }

@@ -7,6 +7,10 @@
 #define TRIES 5
 /* Slack for a call that was in progress at arming, and so began before it. */
 #define RECORD_SLACK_NS 1000000000ull
+/* The same, where it is only asked on which clock a record is: calls may wait for long. */
+#define CALL_SLACK_NS 60000000000ull
+/* How long CUPTI's clock is watched to see its rate. */
+#define RATE_NS 50000ull
 
 static uint64_t read_clock(clockid_t id)
 {
@@ -41,6 +45,7 @@ void shim_clock__begin(struct shim_clock *clock, const struct cupti_calls *calls
 {
 	clock->method = shim_clock__method_for(version);
 	clock->settled = false;
+	clock->foreign = false;
 	clock->began_ns = shim_clock__realtime();
 	clock->began_mono_ns = shim_clock__now();
 	clock->record_ns = 0;
@@ -54,11 +59,6 @@ void shim_clock__begin(struct shim_clock *clock, const struct cupti_calls *calls
 		clock->registered = true;
 	else
 		clock->method = FBT_GPU_CLOCK_REALTIME;
-}
-
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
 }
 
 /* Reads CUPTI's clock between two readings of ours. false: CUPTI failed. */
@@ -110,43 +110,71 @@ static void change_method(struct shim_clock *clock, enum fbt_gpu_clock_method me
 	clock->has_offset = false;
 }
 
+/*
+ * Whether a record may have been made since arming, by a clock that now reads now_ns. slack_ns: how
+ * long before arming its call may have begun.
+ */
+static bool goes_with(const struct shim_clock *clock, uint64_t now_ns, uint64_t slack_ns)
+{
+	uint64_t armed_for_ns = shim_clock__now() - clock->began_mono_ns;
+
+	return clock->record_ns <= now_ns + SHIM_CLOCK_APART_NS &&
+	       clock->record_ns + armed_for_ns + slack_ns >= now_ns;
+}
+
 /* Checks whether another tool in the process has replaced our callback. */
 static void check_callback(struct shim_clock *clock)
 {
-	uint64_t time = clock->record_ns;
-
-	if (time && distance(time, shim_clock__realtime()) < distance(time, shim_clock__now()))
-		change_method(clock, FBT_GPU_CLOCK_REALTIME);
+	if (!clock->record_ns || goes_with(clock, shim_clock__now(), CALL_SLACK_NS))
+		return;
+	clock->foreign = !goes_with(clock, shim_clock__realtime(), CALL_SLACK_NS);
+	change_method(clock, FBT_GPU_CLOCK_REALTIME);
 }
 
-/* Whether a record may have been made since arming, by a clock that now reads now_ns. */
-static bool goes_with(uint64_t record_ns, uint64_t now_ns, uint64_t armed_for_ns)
+/* Whether CUPTI's clock counts nanoseconds. Ticks of a CPU are far more. */
+static bool has_rate(const struct cupti_calls *calls)
 {
-	return record_ns <= now_ns + SHIM_CLOCK_APART_NS &&
-	       record_ns + armed_for_ns + RECORD_SLACK_NS >= now_ns;
+	uint64_t first = 0, last = 0, began_ns, earliest_ns, latest_ns, passed;
+
+	began_ns = shim_clock__now();
+	if (calls->get_timestamp(&first))
+		return false;
+	earliest_ns = shim_clock__now();
+	do
+		latest_ns = shim_clock__now();
+	while (latest_ns - earliest_ns < RATE_NS);
+	if (calls->get_timestamp(&last) || last < first)
+		return false;
+	passed = last - first;
+	return passed * 4 >= (latest_ns - earliest_ns) * 3 &&
+	       passed * 4 <= (shim_clock__now() - began_ns) * 5;
+}
+
+static void check_realtime(struct shim_clock *clock, const struct cupti_calls *calls)
+{
+	uint64_t before = shim_clock__realtime();
+	uint64_t time = 0;
+	uint64_t after;
+
+	if (calls->get_timestamp(&time))
+		return;
+	/* CUPTI's clock is read between two readings of ours: a preemption does not matter. */
+	after = shim_clock__realtime();
+	if ((time + SHIM_CLOCK_APART_NS < before || time > after + SHIM_CLOCK_APART_NS) &&
+	    clock->record_ns && goes_with(clock, time, RECORD_SLACK_NS) && has_rate(calls))
+		change_method(clock, FBT_GPU_CLOCK_CUPTI);
+	else if (clock->record_ns && !clock->settled && !goes_with(clock, after, CALL_SLACK_NS))
+		clock->foreign = true; /* Later CLOCK_REALTIME may have been set. */
 }
 
 void shim_clock__check(struct shim_clock *clock, const struct cupti_calls *calls)
 {
-	uint64_t time = 0;
-	uint64_t before;
-	uint64_t after;
-
 	if (clock->method == FBT_GPU_CLOCK_CALLBACK)
 		check_callback(clock);
-	if (clock->method == FBT_GPU_CLOCK_REALTIME) {
-		before = shim_clock__realtime();
-		if (calls->get_timestamp(&time))
-			return;
-		/*
-		 * CUPTI's clock is read between two readings of ours, so that a preemption does not
-		 * matter.
-		 */
-		after = shim_clock__realtime();
-		if ((time + SHIM_CLOCK_APART_NS < before || time > after + SHIM_CLOCK_APART_NS) &&
-		    clock->record_ns && goes_with(clock->record_ns, time, after - clock->began_ns))
-			change_method(clock, FBT_GPU_CLOCK_CUPTI);
-	}
+	if (clock->method == FBT_GPU_CLOCK_REALTIME && !clock->foreign)
+		check_realtime(clock, calls);
+	if (clock->foreign)
+		clock->registered = false;
 	clock->settled = clock->record_ns != 0;
 }
 
@@ -158,6 +186,8 @@ bool shim_clock__adopt(struct shim_clock *clock, uint32_t method, const struct s
 		change_method(clock, checked->method);
 	clock->record_ns = checked->record_ns;
 	clock->settled = checked->settled;
+	clock->foreign = checked->foreign;
+	clock->registered = checked->registered;
 	return true;
 }
 

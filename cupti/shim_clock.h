@@ -18,6 +18,7 @@ struct shim_clock {
 	uint32_t method;	/* enum fbt_gpu_clock_method */
 	bool registered;	/* our callback is registered, once per process: it stays */
 	bool settled;		/* the method was verified by records of this arming */
+	bool foreign;		/* another tool has set CUPTI's clock: times mean nothing to us */
 	uint64_t began_ns;	/* CLOCK_REALTIME when it was armed */
 	uint64_t began_mono_ns; /* CLOCK_MONOTONIC then */
 	uint64_t record_ns; /* when a call of this arming began, by its record; 0: no record yet */
@@ -43,8 +44,10 @@ void shim_clock__begin(struct shim_clock *clock, const struct cupti_calls *calls
 
 /*
  * Verifies the method by a record (clock->record_ns) and by CUPTI's own clock. That clock may
- * settle only after CUDA is fully initialized, so it counts only if it agrees with the record.
- * Calls CUPTI: works on a copy, without the writer lock; see shim_clock__adopt.
+ * settle only after CUDA is fully initialized, so it counts only if it agrees with the record. A
+ * record on none of the clocks is one of another tool's clock, as PyTorch's profiler leaves one
+ * that counts the ticks of the CPU: sets foreign, and our callback is no longer registered. Calls
+ * CUPTI, and may take 50 us: works on a copy, without the writer lock; see shim_clock__adopt.
  */
 void shim_clock__check(struct shim_clock *clock, const struct cupti_calls *calls);
 

@@ -230,6 +230,8 @@ static void check_untouched(const struct buffer *buffer)
 
 static uint64_t to_client_clock(uint64_t time_ns)
 {
+	if (cupti.config.ticks)
+		return time_ns / 2 * 5;
 	return cupti.timestamp ? time_ns : time_ns + (uint64_t)cupti.realtime_ns;
 }
 

@@ -67,6 +67,7 @@ __attribute__((constructor)) static void set_up(void)
 		.swallow = get_number("FAKE_CUPTI_SWALLOW", 0),
 		.in_order = getenv("FAKE_CUPTI_IN_ORDER"),
 		.settles = get_number("FAKE_CUPTI_CLOCK_SETTLES", 0),
+		.ticks = getenv("FAKE_CUPTI_TICKS"),
 		.flush_ms = get_number("FAKE_CUPTI_FLUSH_MS", 0),
 		.log = log ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1,
 	};

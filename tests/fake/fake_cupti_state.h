@@ -67,6 +67,7 @@ struct config {
 	uint64_t swallow;
 	bool in_order;
 	uint64_t settles;
+	bool ticks;
 	uint64_t flush_ms;
 	int log;
 };

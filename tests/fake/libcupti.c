@@ -16,6 +16,7 @@
  *	FAKE_CUPTI_SWALLOW       the Nth buffer never comes back
  *	FAKE_CUPTI_IN_ORDER      records come in the order in which they were made
  *	FAKE_CUPTI_CLOCK_SETTLES cuptiGetTimestamp is far off until so many records were delivered
+ *	FAKE_CUPTI_TICKS         another tool has set the clock: it counts ticks of a CPU
  *	FAKE_CUPTI_FLUSH_MS      a flush takes so much longer
  *	FAKE_CUPTI_LOG           file: a line for each call of the client
  */

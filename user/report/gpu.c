@@ -461,7 +461,8 @@ static void warn_of_lost(const struct report *report, const struct gpu_process *
 		{flush->cupti_dropped, "dropped by CUPTI: the GPU looks idle there"},
 		{flush->ring_lost,
 		 "lost, the ring was full: the GPU looks idle there; " REMEDY_PRIORITY},
-		{flush->unknown, "in a form that is not known: the GPU looks idle there"},
+		{flush->unknown,
+		 "in a form that is not known, or in the future: the GPU looks idle there"},
 		{counts->unmeasured, "without timestamps from CUPTI: ignored"},
 		{counts->unnamed, "kernels without their names: the engine has more than the shim "
 				  "keeps in a window"},

@@ -15,6 +15,7 @@ static struct {
 	uint32_t registrations;
 	uint32_t result;
 	int64_t offset_ns; /* CUPTI's clock minus CLOCK_REALTIME */
+	bool ticks;	   /* it counts ticks of a CPU instead */
 	bool mute;
 } cupti;
 
@@ -27,7 +28,8 @@ static uint32_t register_timestamp(cupti_timestamp_fn *callback)
 
 static uint32_t get_timestamp(uint64_t *time)
 {
-	*time = shim_clock__realtime() + (uint64_t)cupti.offset_ns;
+	*time = cupti.ticks ? shim_clock__now() / 2 * 5
+			    : shim_clock__realtime() + (uint64_t)cupti.offset_ns;
 	return cupti.mute ? CUPTI_UNKNOWN : CUPTI_OK;
 }
 
@@ -173,6 +175,59 @@ static void test_check_callback_was_replaced(void **state)
 	assert_int_equal(clock.method, FBT_GPU_CLOCK_REALTIME);
 }
 
+/* … by one that counts ticks of the CPU: 2.5 a nanosecond since the machine started. */
+static void test_check_finds_the_clock_of_another_tool(void **state)
+{
+	struct shim_clock clock = {0};
+
+	cupti.ticks = true;
+	shim_clock__begin(&clock, &calls, 130100);
+	assert_true(clock.registered);
+	clock.record_ns = shim_clock__now() / 2 * 5;
+	shim_clock__check(&clock, &calls);
+	assert_true(clock.foreign);
+	assert_false(clock.registered);
+	/* The next arming registers our clock again. */
+	shim_clock__begin(&clock, &calls, 130100);
+	assert_false(clock.foreign);
+	assert_int_equal(cupti.registrations, 2);
+	begin_realtime(&clock);
+	clock.record_ns = shim_clock__now() / 2 * 5;
+	shim_clock__check(&clock, &calls);
+	assert_true(clock.foreign);
+}
+
+/* The clock of the machine was set by a day after the first record. */
+static void test_check_bears_a_clock_that_is_set(void **state)
+{
+	struct shim_clock clock = {0};
+
+	begin_realtime(&clock);
+	clock.record_ns = shim_clock__realtime();
+	shim_clock__check(&clock, &calls);
+	clock.record_ns += 86400 * SECOND;
+	shim_clock__check(&clock, &calls);
+	assert_false(clock.foreign);
+	assert_int_equal(clock.method, FBT_GPU_CLOCK_REALTIME);
+}
+
+/* A call that waited for the GPU may have begun long before arming. */
+static void test_check_knows_a_long_call(void **state)
+{
+	struct shim_clock clock = {0};
+
+	shim_clock__begin(&clock, &calls, 18);
+	clock.record_ns = shim_clock__now() - 50 * SECOND;
+	shim_clock__check(&clock, &calls);
+	assert_int_equal(clock.method, FBT_GPU_CLOCK_CALLBACK);
+	assert_false(clock.foreign);
+	begin_realtime(&clock);
+	clock.record_ns = shim_clock__realtime() - 50 * SECOND;
+	shim_clock__check(&clock, &calls);
+	assert_int_equal(clock.method, FBT_GPU_CLOCK_REALTIME);
+	assert_false(clock.foreign);
+}
+
 static void test_records_from_before_arming(void **state)
 {
 	struct shim_clock clock = {0};
@@ -225,6 +280,9 @@ int main(void)
 		cmocka_unit_test_setup(test_check_finds_another_clock, setup),
 		cmocka_unit_test_setup(test_check_waits_for_it_to_settle, setup),
 		cmocka_unit_test_setup(test_check_callback_was_replaced, setup),
+		cmocka_unit_test_setup(test_check_finds_the_clock_of_another_tool, setup),
+		cmocka_unit_test_setup(test_check_bears_a_clock_that_is_set, setup),
+		cmocka_unit_test_setup(test_check_knows_a_long_call, setup),
 		cmocka_unit_test_setup(test_records_from_before_arming, setup),
 		cmocka_unit_test_setup(test_account, setup),
 	};

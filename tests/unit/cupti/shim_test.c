@@ -484,6 +484,35 @@ static void test_another_profiler_was_there_first(void **state)
 	stop();
 }
 
+/* PyTorch's profiler leaves its clock in CUPTI, which counts ticks of the CPU. */
+static void meet_ticks(const char *version)
+{
+	const char *const variables[] = {"FAKE_CUPTI_TICKS=1", version, NULL};
+
+	start("libcupti.so.13", variables);
+	arm(1);
+	assert_int_equal(fixture.peer.state.status, FBT_GPU_ARMED);
+	for (int i = 0; i < 20000 && fixture.peer.state.status != FBT_GPU_FAILED; i++) {
+		assert_true(peer_read(&fixture.peer));
+		beat();
+	}
+	assert_int_equal(fixture.peer.state.status, FBT_GPU_FAILED);
+	assert_non_null(strstr(fixture.peer.detail, "clock"));
+	assert_true(fixture.peer.flush.ring_lost > 0);
+	assert_int_equal(fixture.peer.works[FBT_GPU_KERNEL], 0);
+	stop();
+}
+
+static void test_the_clock_of_another_tool_is_not_taken_for_ours(void **state)
+{
+	meet_ticks("FAKE_CUPTI_VERSION=130100");
+}
+
+static void test_the_clock_of_another_tool_is_not_taken_for_cuptis(void **state)
+{
+	meet_ticks("FAKE_CUPTI_VERSION=130001");
+}
+
 /* An idle engine, and one whose GPU works for long, make no records either. */
 static void test_silence_of_the_engine_is_no_takeover(void **state)
 {
@@ -725,6 +754,10 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_another_profiler_was_there_first, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			test_the_clock_of_another_tool_is_not_taken_for_ours, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_the_clock_of_another_tool_is_not_taken_for_cuptis, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silence_of_the_engine_is_no_takeover, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(
