@@ -61,6 +61,7 @@ __attribute__((constructor)) static void set_up(void)
 		.thief_file = getenv("FAKE_CUPTI_THIEF_FILE"),
 		.zero_every = get_number("FAKE_CUPTI_ZERO", 0),
 		.drop_every = get_number("FAKE_CUPTI_DROP", 0),
+		.graph_shift = get_number("FAKE_CUPTI_GRAPH_SHIFT", 0),
 		.late_percent = get_number("FAKE_CUPTI_LATE", 0),
 		.late_ms = get_number("FAKE_CUPTI_LATE_MS", 20),
 		.skip_percent = get_number("FAKE_CUPTI_SKIP", 0),

@@ -61,6 +61,7 @@ struct config {
 	const char *thief_file;
 	uint64_t zero_every;
 	uint64_t drop_every;
+	uint64_t graph_shift;
 	uint64_t late_percent;
 	uint64_t late_ms;
 	uint64_t skip_percent;
@@ -89,7 +90,8 @@ struct state {
 	uint32_t pid;
 	uint32_t lock; /* of all fields below; only held for long during a request */
 	bool subscribed;
-	bool thief; /* another profiler records */
+	uint32_t subscriptions; /* so far */
+	bool thief;		/* another profiler records */
 	callback_function callback;
 	void *userdata;
 	uint64_t (*timestamp)(void);

@@ -239,6 +239,7 @@ static uint32_t put_work(struct fake_work *work, uint32_t kind)
 			    .start_ns = work->start_ns,
 			    .end_ns = work->end_ns};
 	uint8_t record[RECORD_BYTES] __attribute__((aligned(8)));
+	struct fake_work shown = *work;
 
 	cupti.works++;
 	if (is_nth(cupti.config.drop_every)) {
@@ -249,7 +250,9 @@ static uint32_t put_work(struct fake_work *work, uint32_t kind)
 		slot.fate = FAKE_ZERO;
 	memset(record, POISON, sizeof(record));
 	memset(record + START_OFFSET, 0, 16);
-	fill[kind](record, work);
+	if (work->graph && cupti.subscriptions > 1)
+		shown.correlation += (uint32_t)cupti.config.graph_shift;
+	fill[kind](record, &shown);
 	if (!put(record, &slot)) {
 		cupti.dropped++;
 		return FAKE_DROPPED;

@@ -10,6 +10,8 @@
  *	FAKE_CUPTI_THIEF_FILE    another profiler records while this file exists
  *	FAKE_CUPTI_ZERO          every Nth kernel has no times
  *	FAKE_CUPTI_DROP          every Nth record of work is dropped
+ *	FAKE_CUPTI_GRAPH_SHIFT   from the second subscription on, the numbers of graphs' work are
+ *	                         too large by this
  *	FAKE_CUPTI_LATE          percent of buffers that come when the flush has returned …
  *	FAKE_CUPTI_LATE_MS       … so much later (20)
  *	FAKE_CUPTI_SKIP          percent of buffers that come one flush later
@@ -52,6 +54,7 @@ static int subscribe(struct subscriber **subscriber, callback_function callback,
 	cupti.callback = callback;
 	cupti.userdata = userdata;
 	cupti.subscribed = true;
+	cupti.subscriptions++;
 	unlock_state();
 	*subscriber = (struct subscriber *)&cupti;
 	return FAKE_OK;

@@ -48,6 +48,21 @@ trace_gpu '--steps 100 --script k50,h20.1,d10,s'
 truth_of dropped --losses
 holds 'dropped: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 
+# Before 13.1 U1, CUPTI numbers the work of graphs wrongly once it was used before: it gets the numbers
+# of the kernels here. The kernels keep theirs.
+gpu_env=(FAKE_CUPTI_GRAPH_SHIFT=1)
+start_gpu --linger-ms 60000 --steps 100 --script 'g5,z50,k10,s'
+attach_gpu
+stop_tool
+attach_gpu
+go
+wait_for 60 is_done
+sleep 0.1
+stop_tool
+end_gpu
+fact 'graphs of wrong numbers: kernels are joined, graphs are not' \
+	'[R["gpu_processes"][0][key] for key in ("joined", "unjoined")] == [100, 500]'
+
 # The data that comes with an overhead record must be freed: 8 KiB each, 200 MiB in all.
 gpu_env=()
 start_gpu --linger-ms 60000 --steps 5000 --sleep-us 0 --script 'c1 k1 c1 k1 c1 k1 c1 k1 c1 k1 s'

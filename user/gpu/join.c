@@ -34,7 +34,7 @@ struct gpu_join {
 	struct gpu_timeline *timelines[JOIN_KINDS];
 	struct id_table by_id;
 	struct join_list fresh;	  /* work that was not looked up yet */
-	struct join_list orphans; /* work that names no call */
+	struct join_list orphans; /* work that names no call, or a wrong one */
 	uint32_t turn;
 	uint64_t gone_ns;	 /* latest end of what was dropped, or found no memory */
 	uint64_t known_until_ns; /* where records without times are kept */
@@ -470,6 +470,15 @@ void gpu_join__flush(struct gpu_join *join, uint64_t time_ns)
 	join->turn++;
 }
 
+/*
+ * In a process in which CUPTI was used before, versions before 13.1 U1 number the work of graphs
+ * wrongly: it names another call. If that launches no graph, it cannot be the right one.
+ */
+static bool is_misnumbered(const struct join_record *work, const struct join_record *call)
+{
+	return work->work.graph_node && call->api.api_class != FBT_GPU_API_GRAPH;
+}
+
 static void attach(struct gpu_join *join, const struct ids *ids, struct join_record *work,
 		   uint64_t epsilon_ns, struct gpu_counts *counts)
 {
@@ -479,6 +488,11 @@ static void attach(struct gpu_join *join, const struct ids *ids, struct join_rec
 	if (work->work.end_ns)
 		latest_ns = add_saturating(work->work.start_ns, epsilon_ns);
 	call = pick_call(ids, latest_ns);
+	if (is_misnumbered(work, call)) {
+		LIST_INSERT_HEAD(&join->orphans, work, in_list);
+		counts->misnumbered++;
+		return;
+	}
 	give_work(call, work, join->turn);
 	counts->unjoined--;
 	counts->joined++;
@@ -502,7 +516,7 @@ int gpu_join__resolve(struct gpu_join *join, uint64_t epsilon_ns, struct gpu_cou
 			continue;
 		}
 		attach(join, ids, work, epsilon_ns, counts);
-		if (work->call->step)
+		if (work->call && work->call->step)
 			*late = work->call;
 	}
 	return 0;

@@ -7,7 +7,8 @@
  *
  * CUPTI's correlation ids wrap around. Work belongs to the latest call of its id that began before
  * the work did, judged by the records that are there when gpu_join__resolve is called. A driver
- * call inside a runtime call of the same id is nested: its work is the runtime call's.
+ * call inside a runtime call of the same id is nested: its work is the runtime call's. Work of a
+ * CUDA graph belongs to no call that launches none.
  */
 #ifndef FBT_GPU_JOIN_H
 #define FBT_GPU_JOIN_H

@@ -299,14 +299,16 @@ struct gpu_counts {
 	uint64_t graph_nodes; /* of all three: part of a CUDA graph */
 	uint64_t apis;
 	uint64_t syncs;
-	uint64_t unmeasured; /* work whose times are zero */
-	uint64_t unnamed;    /* kernels without a name: the shim had no room for it */
-	uint64_t joined;     /* work whose call is known */
-	uint64_t unjoined;   /* work that names a call, which is not known */
-	uint64_t violations; /* work that began before its call: the clock is doubtful */
-	uint64_t outside;    /* work that was launched outside of steps */
-	uint64_t steps;	     /* steps with GPU figures */
-	uint64_t timeouts;   /* those of them that were not sealed by a watermark */
+	uint64_t unmeasured;  /* work whose times are zero */
+	uint64_t unnamed;     /* kernels without a name: the shim had no room for it */
+	uint64_t joined;      /* work whose call is known */
+	uint64_t unjoined;    /* work that names a call, which is not known */
+	uint64_t misnumbered; /* those of unjoined whose call is known, and cannot be the right one
+			       */
+	uint64_t violations;  /* work that began before its call: the clock is doubtful */
+	uint64_t outside;     /* work that was launched outside of steps */
+	uint64_t steps;	      /* steps with GPU figures */
+	uint64_t timeouts;    /* those of them that were not sealed by a watermark */
 };
 
 struct gpu_process {

@@ -448,6 +448,28 @@ static void warn_of_clock(const struct report *report, const struct gpu_process 
 			    process->tgid, FORMAT_COUNT(process->flush.clock_steps));
 }
 
+/* CUPTI's release notes of 13.1 U1: "incorrect correlation IDs … after the first session". */
+#define GRAPH_NUMBERS_MENDED 130101
+#define GRAPHS_ONE_OF	     100 /* so many that are wrong are worth a line */
+
+static void warn_of_graphs(const struct report *report, const struct gpu_process *process)
+{
+	const struct gpu_counts *counts = &process->counts;
+	bool is_old = process->state.cupti_version < GRAPH_NUMBERS_MENDED;
+
+	if (counts->misnumbered * GRAPHS_ONE_OF <= counts->graph_nodes)
+		return;
+	report_line(
+		report, STYLE_WARN,
+		"! GPU records of %" PRIu32
+		": %s of %s of CUDA graphs name a call that launches no graph, and are assigned "
+		"by time%s",
+		process->tgid, FORMAT_COUNT(counts->misnumbered), FORMAT_COUNT(counts->graph_nodes),
+		is_old ? ": CUPTI before 13.1 U1 does so once it was used before in a process: "
+			 "restart the engine, or use CUDA 13.1 U1 or newer"
+		       : "");
+}
+
 static void warn_of_lost(const struct report *report, const struct gpu_process *process)
 {
 	const struct fbt_gpu_flush *flush = &process->flush;
@@ -471,6 +493,7 @@ static void warn_of_lost(const struct report *report, const struct gpu_process *
 	};
 	char count[FORMAT_MAX];
 
+	warn_of_graphs(report, process);
 	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
 		if (!lost[i].count)
 			continue;

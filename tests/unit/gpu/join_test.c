@@ -214,6 +214,36 @@ static void work_of_a_call_without_times_goes_by_its_own(void **state)
 	assert_true(seen(fixture, 0)->gpu.complete);
 }
 
+/* Of CUPTI before 13.1 U1, where it was used before: the copy has the number of the graph. */
+static void work_of_a_graph_is_not_given_to_a_call_that_launches_none(void **state)
+{
+	struct fixture *fixture = *state;
+	union gpu_record node = {.work = {.header = {FBT_EVENT_GPU_WORK, 0, 104},
+					  .tgid = 7,
+					  .start_ns = 150,
+					  .end_ns = 160,
+					  .stream = 7,
+					  .graph_node = 51,
+					  .correlation = 1}};
+
+	push_class(fixture, 7, 1, 110, 120, FBT_GPU_API_MEMCPY);
+	push_work(fixture, 1, 125, 130);
+	assert_int_equal(take(fixture, &node), 0);
+	push_class(fixture, 7, 2, 170, 180, FBT_GPU_API_GRAPH);
+	node.work.correlation = 2;
+	node.work.start_ns = 185;
+	node.work.end_ns = 190;
+	assert_int_equal(take(fixture, &node), 0);
+	push_step(fixture, 7, 100, 200);
+	push_flush(fixture, 210);
+	assert_int_equal(counts(fixture)->misnumbered, 1);
+	assert_int_equal(counts(fixture)->unjoined, 1);
+	assert_int_equal(counts(fixture)->joined, 2);
+	assert_int_equal(seen(fixture, 0)->gpu.by_time, 1);
+	assert_int_equal(seen(fixture, 0)->gpu.joined, 2);
+	assert_int_equal(seen(fixture, 0)->gpu.all.busy_ns, 20);
+}
+
 /* gpu_join without a merger around it. */
 struct joined {
 	struct gpu_join *join;
@@ -355,6 +385,7 @@ int main(void)
 		MERGE_TEST(work_without_times_is_kept_until_its_call_can_have_come),
 		MERGE_TEST(work_without_times_is_not_before_its_call),
 		MERGE_TEST(work_of_a_call_without_times_goes_by_its_own),
+		MERGE_TEST(work_of_a_graph_is_not_given_to_a_call_that_launches_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,6 +193,29 @@ static void what_makes_gpu_figures_doubtful_is_warned_of(void **state)
 	assert_has(text, "! 5 of 9 steps of 42 were closed before");
 }
 
+static void graphs_that_name_wrong_calls_are_warned_of(void **state)
+{
+	struct fixture *fixture = *state;
+	struct gpu_process *process = add_gpu(fixture);
+	const char *text;
+
+	process->counts.graph_nodes = 900;
+	process->counts.misnumbered = 10;
+	text = finish(fixture);
+	assert_has(text, "! GPU records of 42: 10 of 900 of CUDA graphs name a call");
+	assert_says(text, "restart the engine");
+}
+
+static void a_few_graphs_that_name_wrong_calls_are_not(void **state)
+{
+	struct fixture *fixture = *state;
+	struct gpu_process *process = add_gpu(fixture);
+
+	process->counts.graph_nodes = 900;
+	process->counts.misnumbered = 9;
+	assert_has_not(finish(fixture), "of CUDA graphs name a call");
+}
+
 /* The field of a label, without line breaks. */
 static void read_field(const char *text, const char *label, char *field, size_t size)
 {
@@ -375,6 +398,8 @@ int main(void)
 		TEST(of_incomplete_steps_no_mean_is_told),
 		TEST(a_process_with_records_has_its_setup_and_counts),
 		TEST(what_makes_gpu_figures_doubtful_is_warned_of),
+		TEST(graphs_that_name_wrong_calls_are_warned_of),
+		TEST(a_few_graphs_that_name_wrong_calls_are_not),
 		cmocka_unit_test(without_records_one_line_says_why_and_how_to_get_them),
 		TEST(processes_that_are_alike_share_a_line),
 		TEST(records_that_ended_early_are_warned_of_and_explained),
