@@ -43,8 +43,12 @@ enum fbt_gpu_status subscriber__judge(const struct shim *shim, uint32_t result, 
 		return FBT_GPU_BUSY;
 	snprintf(detail, CUPTI_DETAIL_BYTES, "%s: %s (%u)", call,
 		 cupti_library__result(&shim->library.calls, result), result);
-	/* Without a driver CUPTI returns CUPTI_ERROR_UNKNOWN. */
-	if (result == CUPTI_UNKNOWN || (result == CUPTI_NOT_INITIALIZED && !shim->driver_version))
+	/*
+	 * Without a driver CUPTI returns CUPTI_ERROR_UNKNOWN; but not only then, and libcuda may be
+	 * there without a driver. If it has devices, it is something else.
+	 */
+	if ((result == CUPTI_UNKNOWN || result == CUPTI_NOT_INITIALIZED) &&
+	    (!shim->driver_version || !cuda_driver__devices(&shim->driver)))
 		return FBT_GPU_NO_DRIVER;
 	return FBT_GPU_FAILED;
 }

@@ -56,6 +56,7 @@ __attribute__((constructor)) static void set_up(void)
 	cupti.config = (struct config){
 		.version = (uint32_t)get_number("FAKE_CUPTI_VERSION", versions[FAKE_CUPTI_MAJOR]),
 		.no_driver = getenv("FAKE_CUPTI_NO_DRIVER"),
+		.fail_first = get_number("FAKE_CUPTI_FAIL_FIRST", 0),
 		.holder = getenv("FAKE_CUPTI_HOLDER"),
 		.holder_file = getenv("FAKE_CUPTI_HOLDER_FILE"),
 		.thief_file = getenv("FAKE_CUPTI_THIEF_FILE"),

@@ -56,6 +56,7 @@ enum {
 struct config {
 	uint32_t version;
 	bool no_driver;
+	uint64_t fail_first;
 	const char *holder;
 	const char *holder_file;
 	const char *thief_file;
@@ -91,6 +92,7 @@ struct state {
 	uint32_t lock; /* of all fields below; only held for long during a request */
 	bool subscribed;
 	uint32_t subscriptions; /* so far */
+	uint32_t failures;	/* to subscribe */
 	bool thief;		/* another profiler records */
 	callback_function callback;
 	void *userdata;

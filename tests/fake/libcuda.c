@@ -4,7 +4,8 @@
  * the engine. Written from documented behaviour only. The first cuInit loads what
  * CUDA_INJECTION64_PATH names and calls its InitializeInjection, as the real one does.
  *
- *	FAKE_CUDA_VERSION  of the driver (13000)
+ *	FAKE_CUDA_VERSION    of the driver (13000)
+ *	FAKE_CUDA_NO_DEVICE  as if there were no driver: it finds no device
  *
  * Its launches make no syscalls, so that those of the engine's script stay what they are.
  */
@@ -326,6 +327,8 @@ EXPORTED int cuDriverGetVersion(int *version)
 
 EXPORTED int cuDeviceGetCount(int *count)
 {
+	if (getenv("FAKE_CUDA_NO_DEVICE"))
+		return 100;
 	*count = FAKE_DEVICES;
 	return 0;
 }

@@ -5,6 +5,7 @@
  *
  *	FAKE_CUPTI_VERSION       what cuptiGetVersion says, and how long records are
  *	FAKE_CUPTI_NO_DRIVER     as if there were no driver: 999
+ *	FAKE_CUPTI_FAIL_FIRST    so many subscriptions fail: 999
  *	FAKE_CUPTI_HOLDER        name of another tool that is subscribed already …
  *	FAKE_CUPTI_HOLDER_FILE   … while this file exists
  *	FAKE_CUPTI_THIEF_FILE    another profiler records while this file exists
@@ -49,6 +50,10 @@ static int subscribe(struct subscriber **subscriber, callback_function callback,
 		return FAKE_UNKNOWN;
 	if (find_subscriber())
 		return FAKE_TAKEN;
+	if (cupti.failures < cupti.config.fail_first) {
+		cupti.failures++;
+		return FAKE_UNKNOWN;
+	}
 	thief_turn();
 	lock_state();
 	cupti.callback = callback;

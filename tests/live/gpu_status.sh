@@ -42,9 +42,12 @@ has 'busy: by whom' "$OUT.err" nsys
 CUPTI=libcupti.so.12
 run 'busy, older' busy
 CUPTI=libcupti.so.13
-gpu_env=(FAKE_CUPTI_NO_DRIVER=1)
+gpu_env=(FAKE_CUPTI_NO_DRIVER=1 FAKE_CUDA_NO_DEVICE=1)
 run 'no driver' no_driver
 has 'no driver: CUPTI said so' "$OUT.err" '999'
+gpu_env=(FAKE_CUPTI_NO_DRIVER=1)
+run 'a failure with a driver' failed
+has 'a failure with a driver: what CUPTI said' "$OUT.err" '999'
 gpu_env=(FAKE_CUPTI_VERSION=17)
 run old old_cupti
 CUPTI=libcupti.so.11.8
@@ -118,7 +121,7 @@ real=$(find -L "${CUDA_HOME:-/usr/local/cuda}/lib64" "${CUDA_HOME:-/usr/local/cu
 	"${CUDA_HOME:-/usr/local/cuda}/extras/CUPTI/lib64" -maxdepth 1 -name 'libcupti.so.1[0-9]' \
 	2>/dev/null | head -1)
 if [ -n "$real" ] && [ ! -e /dev/nvidiactl ]; then
-	gpu_env=(FERRUM_CUPTI_LIBRARY="$real")
+	gpu_env=(FERRUM_CUPTI_LIBRARY="$real" FAKE_CUDA_NO_DEVICE=1)
 	run 'real CUPTI, no driver' no_driver
 else
 	echo 'SKIP real CUPTI, no driver: no CUPTI here, or a driver too'

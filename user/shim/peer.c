@@ -24,6 +24,8 @@
  * may have ended, or a stopped process may have continued.
  */
 #define RETRY_NS 10000000000ull
+/* So often a shim that failed is asked again: the engine or its driver may not have been ready. */
+#define FAILURES_MAX 5
 
 /* After PATIENCE_NS without an answer the wait is logged; after ANSWER_NS the shim is given up. */
 #define PATIENCE_NS 10000000000ull
@@ -49,7 +51,7 @@ enum peer_state {
 	ARMED,
 	SILENT,	 /* armed, but its pulse has stopped; the process may be stopped */
 	ENDED,	 /* the shim disarmed itself: it has not seen our beat for a while */
-	BUSY,	 /* another tool holds CUPTI; that may change */
+	BUSY,	 /* another tool holds CUPTI, or it failed; that may change */
 	REFUSED, /* the shim will not collect */
 	LEAVING, /* disarmed at the end of the window; its last records may still come */
 	LEFT,	 /* LEAVING, and the shim says that it has stopped */
@@ -63,7 +65,8 @@ enum peer_event {
 	SAYS_ARMED,
 	SAYS_ENDED,
 	SAYS_BUSY,
-	SAYS_NO, /* it will not collect, for another reason than BUSY */
+	SAYS_FAILED, /* it failed to collect, but may be asked again */
+	SAYS_NO,     /* it will not collect, for another reason than BUSY */
 	/* What a turn finds. */
 	READ, /* there are no more records for now */
 	/* The shim has handled the latest request and is idle, or is dead. */
@@ -93,7 +96,8 @@ struct gpu_peer {
 	uint64_t pulse_ns; /* when the pulse last changed */
 	uint32_t pulse;
 	uint32_t looks;
-	bool was_armed; /* at any time */
+	uint32_t failures; /* to arm */
+	bool was_armed;	   /* at any time */
 
 	struct fbt_gpu_state status; /* the status as last sent */
 	char *library;		     /* path of libcupti; NULL: not known */
@@ -354,6 +358,13 @@ static void repeat(struct gpu_peer *peer, const struct rule *rule, const struct 
 	       gpu_relay_mono(&peer->relay, said->time_ns, peer->now_ns));
 }
 
+static void repeat_failure(struct gpu_peer *peer, const struct rule *rule,
+			   const struct fbt_gpu_state *said)
+{
+	peer->failures++;
+	repeat(peer, rule, said);
+}
+
 static void start(struct gpu_peer *peer, const char *detail, uint64_t time_ns)
 {
 	peer->was_armed = true;
@@ -399,7 +410,7 @@ static void disarm(struct gpu_peer *peer, const struct rule *rule, const struct 
 
 #define UNTIL_IT_ANSWERS                                                                           \
 	[SAYS_ARMED] = {begin, ARMED}, [SAYS_BUSY] = {repeat, BUSY},                               \
-	[SAYS_NO] = {repeat, REFUSED},                                                             \
+	[SAYS_FAILED] = {repeat_failure, BUSY}, [SAYS_NO] = {repeat, REFUSED},                     \
 	[RESTS] = {stop, DONE, FBT_GPU_FAILED, "its shim does not say why"},                       \
 	[OVERDUE] = {stop, SEARCHING, FBT_GPU_STALLED, "CUPTI has not started in 30 s"},           \
 	[LEAVE] = {stop, DONE, FBT_GPU_STALLED, "CUPTI had not started when the window ended"},    \
@@ -411,10 +422,12 @@ static void disarm(struct gpu_peer *peer, const struct rule *rule, const struct 
 static const struct rule rules[STATE_COUNT][EVENT_COUNT] = {
 	[SEARCHING] = {[LEAVE] = {let_go, DONE}},
 	[DEAD] = {[SAYS_BUSY] = {repeat, DEAD_TOLD},
+		  [SAYS_FAILED] = {repeat, DEAD_TOLD},
 		  [SAYS_NO] = {repeat, DEAD_TOLD},
 		  [READ] = {stop, DONE, FBT_GPU_FAILED, "its shim has given up"},
 		  [BAD_RING] = {stop, SEARCHING, FBT_GPU_BAD_RING, ""}},
 	[DEAD_TOLD] = {[SAYS_BUSY] = {repeat, DEAD_TOLD},
+		       [SAYS_FAILED] = {repeat, DEAD_TOLD},
 		       [SAYS_NO] = {repeat, DEAD_TOLD},
 		       [READ] = {let_go, DONE},
 		       [BAD_RING] = {stop, SEARCHING, FBT_GPU_BAD_RING, ""}},
@@ -428,6 +441,7 @@ static const struct rule rules[STATE_COUNT][EVENT_COUNT] = {
 	 */
 	[ARMED] = {[SAYS_ENDED] = {repeat, ENDED},
 		   [SAYS_BUSY] = {repeat, REFUSED},
+		   [SAYS_FAILED] = {repeat, REFUSED},
 		   [SAYS_NO] = {repeat, REFUSED},
 		   [RESTS] = {stop, DONE, FBT_GPU_FAILED, "its shim stopped"},
 		   [SILENCE] = {report, SILENT, FBT_GPU_STALLED, ""},
@@ -436,12 +450,14 @@ static const struct rule rules[STATE_COUNT][EVENT_COUNT] = {
 	/* The shim of a stopped process stays armed as long as we beat, and resumes later. */
 	[SILENT] = {[SAYS_ENDED] = {repeat, ENDED},
 		    [SAYS_BUSY] = {repeat, REFUSED},
+		    [SAYS_FAILED] = {repeat, REFUSED},
 		    [SAYS_NO] = {repeat, REFUSED},
 		    [RESTS] = {stop, DONE, FBT_GPU_FAILED, "its shim stopped"},
 		    [PULSE] = {go_on, ARMED},
 		    [LEAVE] = {let_go, DONE},
 		    AT_ANY_TIME(SEARCHING)},
 	[ENDED] = {[SAYS_BUSY] = {repeat, BUSY},
+		   [SAYS_FAILED] = {repeat, REFUSED},
 		   [SAYS_NO] = {repeat, REFUSED},
 		   [READ] = {ask, ASKED},
 		   [BAD_RING] = {stop, SEARCHING, FBT_GPU_BAD_RING, ""},
@@ -454,11 +470,13 @@ static const struct rule rules[STATE_COUNT][EVENT_COUNT] = {
 		     [PROCESS_ENDS] = {let_go, DONE}},
 	[LEAVING] = {[SAYS_ENDED] = {repeat, LEFT},
 		     [SAYS_BUSY] = {repeat, REFUSED},
+		     [SAYS_FAILED] = {repeat, REFUSED},
 		     [SAYS_NO] = {repeat, REFUSED},
 		     [RESTS] = {stop, DONE, FBT_GPU_ENDED, ""},
 		     [LEAVE] = {let_go, DONE},
 		     AT_ANY_TIME(DONE)},
 	[LEFT] = {[SAYS_BUSY] = {repeat, REFUSED},
+		  [SAYS_FAILED] = {repeat, REFUSED},
 		  [SAYS_NO] = {repeat, REFUSED},
 		  [RESTS] = {stop, DONE, FBT_GPU_ENDED, ""},
 		  [BAD_RING] = {stop, DONE, FBT_GPU_BAD_RING, ""},
@@ -495,7 +513,7 @@ static bool happen(struct gpu_peer *peer, enum peer_event event, const struct fb
 	return true;
 }
 
-static enum peer_event event_of(uint32_t status)
+static enum peer_event event_of(const struct gpu_peer *peer, uint32_t status)
 {
 	switch (status) {
 	case FBT_GPU_ARMED:
@@ -504,10 +522,11 @@ static enum peer_event event_of(uint32_t status)
 		return SAYS_ENDED;
 	case FBT_GPU_BUSY:
 		return SAYS_BUSY;
-	case FBT_GPU_NO_CUPTI:
-	case FBT_GPU_OLD_CUPTI:
 	case FBT_GPU_NO_DRIVER:
 	case FBT_GPU_FAILED:
+		return peer->failures < FAILURES_MAX ? SAYS_FAILED : SAYS_NO;
+	case FBT_GPU_NO_CUPTI:
+	case FBT_GPU_OLD_CUPTI:
 		return SAYS_NO;
 	}
 	return SAYS_OTHER;
@@ -520,7 +539,7 @@ static void take_record(void *ctx, struct fbt_header *record)
 	struct gpu_peer *peer = ctx;
 
 	if (record->type == FBT_EVENT_GPU_STATE)
-		happen(peer, event_of(said->status), said);
+		happen(peer, event_of(peer, said->status), said);
 	else if (peer->state != INHERITED)
 		gpu_relay_record(&peer->relay, record, skipped(peer), peer->now_ns);
 }

@@ -330,10 +330,25 @@ static void test_busy_13_2(void **state)
 
 static void test_no_driver(void **state)
 {
-	static const char *const variables[] = {"FAKE_CUPTI_NO_DRIVER=1", NULL};
+	static const char *const variables[] = {"FAKE_CUPTI_NO_DRIVER=1", "FAKE_CUDA_NO_DEVICE=1",
+						NULL};
 
 	start("libcupti.so.13", variables);
 	assert_refused(FBT_GPU_NO_DRIVER, "999");
+}
+
+/* CUDA works, so the driver is there. */
+static void test_a_failure_that_passes(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_FAIL_FIRST=1", NULL};
+
+	start("libcupti.so.13", variables);
+	arm(1);
+	assert_int_equal(fixture.peer.state.status, FBT_GPU_FAILED);
+	assert_non_null(strstr(fixture.peer.detail, "999"));
+	arm(3);
+	assert_int_equal(fixture.peer.state.status, FBT_GPU_ARMED);
+	stop();
 }
 
 static void test_no_library(void **state)
@@ -767,6 +782,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_busy_13_2, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_driver, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_failure_that_passes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_library, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_exit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_exit_at_rest, setup, teardown),

@@ -381,6 +381,40 @@ static void a_busy_cupti_is_asked_for_again(void **state)
 	assert_one_line(fixture->text, "nsys");
 }
 
+/* It may pass: the engine or its driver may not have been ready. Each try costs the engine a
+ * little. */
+static void a_failure_is_tried_again_five_times(void **state)
+{
+	struct fixture *fixture = *state;
+
+	refuse(fixture, FBT_GPU_FAILED, "cuptiSubscribe: 999");
+	for (uint32_t try = 0; try < 5; try++) {
+		fixture->now_ns += 10 * S;
+		assert_false(gpu_peer__is_due(fixture->peer, fixture->now_ns - 1));
+		assert_true(gpu_peer__is_due(fixture->peer, fixture->now_ns));
+		look(fixture);
+		player_put_state(&fixture->player, FBT_GPU_FAILED, "cuptiSubscribe: 999", "");
+		answer(fixture, FBT_GPU_DORMANT);
+		poll_after(fixture, 10 * MS);
+	}
+	assert_false(gpu_peer__is_due(fixture->peer, fixture->now_ns + 1000 * S));
+	assert_true(gpu_peer__is_settled(fixture->peer));
+	assert_one_line(fixture->text, "999");
+}
+
+static void a_driver_that_comes_late_is_found(void **state)
+{
+	struct fixture *fixture = *state;
+
+	refuse(fixture, FBT_GPU_NO_DRIVER, "");
+	fixture->now_ns += 10 * S;
+	look(fixture);
+	player_put_state(&fixture->player, FBT_GPU_ARMED, "", "");
+	answer(fixture, FBT_GPU_WORKING);
+	poll_after(fixture, 10 * MS);
+	assert_said(fixture, FBT_GPU_ARMED, "");
+}
+
 static void what_will_not_change_is_asked_for_once(void **state)
 {
 	struct fixture *fixture = *state;
@@ -721,6 +755,8 @@ int main(void)
 		TEST(a_shim_that_does_not_answer_is_waited_for_aloud_and_given_up),
 		TEST(a_pulse_that_stops_is_a_stall),
 		TEST(a_busy_cupti_is_asked_for_again),
+		TEST(a_failure_is_tried_again_five_times),
+		TEST(a_driver_that_comes_late_is_found),
 		TEST(what_will_not_change_is_asked_for_once),
 		TEST(a_shim_that_answers_nothing_has_failed),
 		TEST(a_dead_shim_is_not_asked),
