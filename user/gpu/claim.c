@@ -41,6 +41,7 @@ struct attribution {
 	bool strict;
 	struct gpu_join *join;
 	const struct gpu_process *process; /* for names; NULL: none are known */
+	uint64_t hidden_until_ns;	   /* gpu/hidden.h */
 	VEC(unsigned char) comm;	   /* enum comm by name id - 1 */
 
 	struct gpu_timeline *spans; /* of struct span */
@@ -110,6 +111,11 @@ struct gpu_join *attribution__join(const struct attribution *attribution)
 void attribution__set_process(struct attribution *attribution, const struct gpu_process *process)
 {
 	attribution->process = process;
+}
+
+void attribution__set_hidden(struct attribution *attribution, uint64_t until_ns)
+{
+	attribution->hidden_until_ns = until_ns;
 }
 
 void attribution__rename(struct attribution *attribution, uint32_t name)
@@ -605,6 +611,7 @@ static int measure(struct attribution *attribution, const struct step *step, str
 		.sync_count = attribution->syncs.count,
 		.overheads = attribution->overheads.items,
 		.overhead_count = attribution->overheads.count,
+		.hidden_until_ns = attribution->hidden_until_ns,
 	};
 
 	return gpu_metrics_compute(&input, gpu);

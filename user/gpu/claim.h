@@ -33,6 +33,9 @@ void attribution__set_process(struct attribution *attribution, const struct gpu_
 /* An id was given a name, which may replace another one. */
 void attribution__rename(struct attribution *attribution, uint32_t name);
 
+/* The time until which work without records may have run (gpu/hidden.h). */
+void attribution__set_hidden(struct attribution *attribution, uint64_t until_ns);
+
 /* A step has ended. 0 or -ENOMEM: then nothing is known of it. */
 int attribution__add_step(struct attribution *attribution, const struct step *step);
 

@@ -361,8 +361,13 @@ static void charge(struct idle *idle, struct gpu_interval gap, const struct fbt_
 		   const struct gpu_item *next)
 {
 	const struct fbt_gpu_api *call = next ? gpu_item_call(next) : NULL;
+	uint64_t hidden_ns = clamp_u64(idle->input->hidden_until_ns, gap.start_ns, gap.end_ns);
 	uint64_t begin_ns, end_ns;
 
+	idle->figures->unattributed_ns += hidden_ns - gap.start_ns;
+	gap.start_ns = hidden_ns;
+	if (!gpu_interval_ns(gap))
+		return;
 	if (!next) {
 		charge_host_wait(idle, gap, gap.end_ns, true);
 		return;

@@ -47,6 +47,7 @@ struct gpu_figures_input {
 	struct gpu_interval step;  /* H */
 	const gpu_span_vec *spans; /* calls of the step thread; NULL: not known */
 	uint32_t tid;		   /* the step thread */
+	uint64_t hidden_until_ns;  /* idle before is unattributed: gpu/hidden.h */
 };
 
 /* Fills all of figures, zero before, but device. 0 or -ENOMEM. */

@@ -9,6 +9,7 @@
 #include "base/id_map.h"
 #include "base/log.h"
 #include "gpu/claim.h"
+#include "gpu/hidden.h"
 #include "gpu/join.h"
 
 /* Vectors with room for up to this many records are kept for the next batch. */
@@ -57,6 +58,7 @@ struct merge_process {
 	struct gpu_counts *counts;	 /* in the window … */
 	struct gpu_counts spare_counts;	 /* … or here, of a process that it does not know yet */
 	struct gpu_records left;	 /* to be passed on as of no step */
+	struct hidden_work hidden;	 /* since the records began */
 };
 
 struct merger {
@@ -145,6 +147,8 @@ static int resolve(struct merge_process *process)
 	int err = gpu_join__resolve(process->join, process->flush.clock_error_ns, process->counts,
 				    &late);
 
+	hidden_work__judge(&process->hidden, process->join);
+	attribution__set_hidden(process->attribution, hidden_work__until_ns(&process->hidden));
 	if (late && attribution__is_late(process->attribution, late->api.tid, late->api.start_ns))
 		process->late = true;
 	if (process->late && process->patience < PATIENCE_MAX)
@@ -380,6 +384,7 @@ static int set_state(struct merge_process *process, const struct fbt_gpu_state *
 	process->armed = true;
 	process->armed_ns = state->time_ns;
 	process->last = false;
+	process->hidden = (struct hidden_work){0};
 	process->flush = process->shared = (struct fbt_gpu_flush){0};
 	return 0;
 }
@@ -419,6 +424,8 @@ static int add_record(struct merge_process *process, const struct fbt_header *ev
 	if (event->type == FBT_EVENT_GPU_API && process->patience < PATIENCE_MAX &&
 	    attribution__is_late(process->attribution, api->tid, api->start_ns))
 		process->late = true;
+	if (event->type == FBT_EVENT_GPU_WORK)
+		hidden_work__note(&process->hidden, (const struct fbt_gpu_work *)event);
 	keep_first(&err, gpu_join__add(process->join, event, process->counts));
 	return err;
 }

@@ -451,6 +451,7 @@ int gpu_metrics_compute(const struct gpu_metrics_input *input, struct step_gpu *
 		.count = input->item_count,
 		.step = {input->step->record.start_ns, input->step->record.end_ns},
 		.tid = input->step->record.tid,
+		.hidden_until_ns = input->hidden_until_ns,
 	};
 	struct thread thread = {.input = input, .tid = all.tid, .any = !input->step->record.kind};
 	uint64_t full_ns = 0;

@@ -55,6 +55,7 @@ struct gpu_metrics_input {
 	size_t sync_count;
 	const struct fbt_gpu_overhead *const *overheads;
 	size_t overhead_count;
+	uint64_t hidden_until_ns; /* gpu/hidden.h; 0: all work has records */
 };
 
 /*
@@ -66,7 +67,7 @@ struct gpu_metrics_input {
  * first, if several do), whose call is [a, b], both clamped into [p, q]: host_wait [p, a], launch
  * [a, b], queue [b, q]; a gap up to the end of H by the first work after it that was launched
  * before that end, all to host_wait if there is none. Where its call is not known, the gap is
- * unattributed.
+ * unattributed, and so is what of a gap lies before hidden_until_ns.
  */
 int gpu_metrics_compute(const struct gpu_metrics_input *input, struct step_gpu *gpu);
 

@@ -235,6 +235,44 @@ static void a_complete_step_is_bound_by_what_is_known(void **state)
 	assert_true(seen(fixture, 0)->gpu.bound_idle > 0.2);
 	assert_int_not_equal(seen(fixture, 0)->gpu.bound, GPU_BOUND_UNKNOWN);
 }
+/*
+ * The first work waited for more than 50 us after its call: for work that was launched before the
+ * records began, and has none. Until then nothing can be said of idle time.
+ */
+static void idle_before_the_first_work_that_waited_is_unattributed(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_launch(fixture, 7, 1, 2000, 3000);
+	push_work(fixture, 1, 70000, 75000);
+	push_launch(fixture, 7, 2, 76000, 77000);
+	push_work(fixture, 2, 77000, 78000);
+	push_step(fixture, 7, 1000, 80000);
+	push_step(fixture, 7, 81000, 82000);
+	push_flush(fixture, 90000);
+	assert_int_equal(seen(fixture, 0)->gpu.all.idle_ns, 73000);
+	assert_int_equal(seen(fixture, 0)->gpu.all.unattributed_ns, 69000);
+	assert_int_equal(seen(fixture, 0)->gpu.all.host_wait_ns, 3000);
+	assert_int_equal(seen(fixture, 0)->gpu.all.launch_ns, 1000);
+	assert_int_equal(seen(fixture, 0)->gpu.all.queue_ns, 0);
+	assert_int_equal(seen(fixture, 0)->gpu.bound, GPU_BOUND_UNKNOWN);
+	assert_int_equal(seen(fixture, 1)->gpu.all.unattributed_ns, 0);
+	assert_int_equal(seen(fixture, 1)->gpu.all.host_wait_ns, 1000);
+}
+
+static void idle_before_first_work_that_began_at_once_is_the_hosts(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_launch(fixture, 7, 1, 16000, 17000);
+	push_work(fixture, 1, 60000, 65000);
+	push_step(fixture, 7, 1000, 70000);
+	push_flush(fixture, 80000);
+	assert_int_equal(seen(fixture, 0)->gpu.all.unattributed_ns, 0);
+	assert_int_equal(seen(fixture, 0)->gpu.all.host_wait_ns, 20000);
+	assert_int_equal(seen(fixture, 0)->gpu.all.queue_ns, 43000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +288,8 @@ int main(void)
 		MERGE_TEST(a_graph_that_runs_on_after_its_step_waits_for_one_more_flush),
 		MERGE_TEST(an_incomplete_step_is_bound_by_nothing_that_is_known),
 		MERGE_TEST(a_complete_step_is_bound_by_what_is_known),
+		MERGE_TEST(idle_before_the_first_work_that_waited_is_unattributed),
+		MERGE_TEST(idle_before_first_work_that_began_at_once_is_the_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
