@@ -18,8 +18,16 @@
 /* A record's buffer is requested at most this long after the record's end. */
 #define REQUEST_NS	  1000000u
 #define DEVICE_NAME_BYTES 256
-/* CUPTI's default is 250 buffers of 3.2 MB each, in GPU memory that the model needs. */
+/*
+ * CUPTI's default is 250 buffers of 3.2 MB each, in GPU memory that the model needs. With 8 kernels
+ * of CUDA graphs had no times after 0.9 million (CUPTI 13.0, parcagpu issue 23), in proportion to
+ * this number.
+ */
 #define DEVICE_BUFFERS 8
+/* The buffers are exhausted if one kernel in so many of a turn has no times … */
+#define UNTIMED_ONE_OF 100
+#define KERNELS_MIN    1000  /* … of at least so many … */
+#define TIMED_MIN      10000 /* … after so many with times: else arming again does not help */
 
 static const struct {
 	uint32_t kind;
@@ -247,6 +255,9 @@ static int start_over(struct shim *shim)
 	shim->spent_ns = 0;
 	shim->devices_sent = false;
 	shim->flushed_ns = 0;
+	shim->kernels = 0;
+	shim->untimed = 0;
+	shim->exhausted = false;
 	takeover__begin(shim);
 	return 0;
 }
@@ -367,6 +378,23 @@ static void flush(struct shim *shim, uint32_t flag)
 	__atomic_fetch_add(&shim->spent_ns, shim_clock__now() - begin_ns, __ATOMIC_RELAXED);
 }
 
+/* Whether CUPTI gives kernels no times any more. It does so again once its kind was disabled. */
+static bool is_exhausted(struct shim *shim)
+{
+	uint64_t timed = shim->kernels - shim->untimed;
+	struct record_counts counts;
+	uint64_t kernels, untimed;
+
+	pthread_mutex_lock(&shim->lock);
+	counts = shim->records.counts;
+	pthread_mutex_unlock(&shim->lock);
+	kernels = counts.kernels - shim->kernels;
+	untimed = counts.untimed - shim->untimed;
+	shim->kernels = counts.kernels;
+	shim->untimed = counts.untimed;
+	return timed >= TIMED_MIN && kernels >= KERNELS_MIN && untimed * UNTIMED_ONE_OF > kernels;
+}
+
 static bool is_clock_foreign(struct shim *shim)
 {
 	bool foreign;
@@ -405,7 +433,8 @@ bool collect__turn(struct shim *shim)
 		shim->flushed_ns = time_ns;
 	put_flush(shim, shim->flushed_ns, false);
 	__atomic_fetch_add(&shim->ring.shared->pulse, 1, __ATOMIC_RELEASE);
-	return !shim->takeover.certain && !is_clock_foreign(shim);
+	shim->exhausted = is_exhausted(shim);
+	return !shim->takeover.certain && !shim->exhausted && !is_clock_foreign(shim);
 }
 
 /* A flush leaves out a buffer with work that still runs, so it is repeated. */
@@ -426,6 +455,20 @@ static void receive_the_rest(struct shim *shim)
 	flush(shim, CUPTI_FLUSH_FORCED);
 	if (await_buffers(shim, UINT64_MAX, LATE_MS) != UINT64_MAX)
 		__atomic_fetch_add(&shim->no_buffer, 1, __ATOMIC_RELAXED);
+}
+
+static void put_end_state(struct shim *shim, uint64_t end_ns)
+{
+	if (shim->takeover.certain)
+		put_state(shim, FBT_GPU_BUSY, takeover__detail(&shim->takeover), end_ns, 0);
+	else if (is_clock_foreign(shim))
+		put_state(shim, FBT_GPU_FAILED,
+			  "another tool in the process has set CUPTI's clock, as PyTorch's "
+			  "profiler does",
+			  end_ns, 0);
+	else
+		put_state(shim, FBT_GPU_ENDED,
+			  shim->exhausted ? "CUPTI gave kernels no times any more" : "", end_ns, 0);
 }
 
 /*
@@ -454,14 +497,5 @@ void collect__end(struct shim *shim)
 	put_flush(shim, end_ns, true);
 	restore_attributes(shim);
 	subscriber__leave(shim);
-	if (takeover->certain)
-		put_state(shim, FBT_GPU_BUSY, takeover__detail(takeover), end_ns, 0);
-	else if (is_clock_foreign(shim))
-		put_state(
-			shim, FBT_GPU_FAILED,
-			"another tool in the process has set CUPTI's clock, as PyTorch's profiler "
-			"does",
-			end_ns, 0);
-	else
-		put_state(shim, FBT_GPU_ENDED, "", end_ns, 0);
+	put_end_state(shim, end_ns);
 }

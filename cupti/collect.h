@@ -21,7 +21,8 @@ bool collect__begin(struct shim *shim, uint64_t asked_ns);
 
 /*
  * Flushes CUPTI once; called every TURN_MS of shim.c while collecting. false: another tool has the
- * records (takeover.h) or has set CUPTI's clock; call collect__end.
+ * records (takeover.h) or has set CUPTI's clock, or kernels have no times any more, which arming
+ * again mends; call collect__end.
  */
 bool collect__turn(struct shim *shim);
 

@@ -99,6 +99,8 @@ static void put_kernel(struct record_writer *writer, const struct cupti_kernel *
 		work.kernel.block[i] = (uint32_t)from->block[i];
 	}
 	put_work(writer, &work, from->start, from->end);
+	writer->counts.kernels++;
+	writer->counts.untimed += !work.start_ns;
 }
 
 static uint8_t memory_kind(uint32_t kind)

@@ -16,6 +16,8 @@ struct record_counts {
 	uint64_t lost;	   /* dropped: the ring was full */
 	uint64_t unknown;  /* of an unknown kind, or too short */
 	uint64_t canaries; /* calls of api_table's canary; not written to the ring */
+	uint64_t kernels;
+	uint64_t untimed; /* kernels without times */
 };
 
 struct record_writer {

@@ -63,6 +63,10 @@ struct shim {
 	bool apis_enabled;
 	struct shim_saved saved;
 	struct takeover takeover;
+	/* Of the shim's own thread, up to the last turn: */
+	uint64_t kernels;
+	uint64_t untimed;
+	bool exhausted;	     /* CUPTI gives kernels no times any more */
 	uint32_t exit_stage; /* enum exit_stage, 0: no handler of exit() yet */
 	/* Atomic, because application threads use these too: */
 	uint32_t collecting;

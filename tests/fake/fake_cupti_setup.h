@@ -62,6 +62,7 @@ __attribute__((constructor)) static void set_up(void)
 		.thief_file = getenv("FAKE_CUPTI_THIEF_FILE"),
 		.zero_every = get_number("FAKE_CUPTI_ZERO", 0),
 		.drop_every = get_number("FAKE_CUPTI_DROP", 0),
+		.device_kernels = get_number("FAKE_CUPTI_POOL_KERNELS", 0),
 		.graph_shift = get_number("FAKE_CUPTI_GRAPH_SHIFT", 0),
 		.late_percent = get_number("FAKE_CUPTI_LATE", 0),
 		.late_ms = get_number("FAKE_CUPTI_LATE_MS", 20),
@@ -77,6 +78,7 @@ __attribute__((constructor)) static void set_up(void)
 	cupti.realtime_ns = measure_realtime();
 	cupti.per_thread = cupti.config.version >= 130000;
 	cupti.random = 1;
+	cupti.pool_limit = 250;
 	pthread_atfork(NULL, NULL, on_fork);
 }
 

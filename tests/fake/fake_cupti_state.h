@@ -62,6 +62,7 @@ struct config {
 	const char *thief_file;
 	uint64_t zero_every;
 	uint64_t drop_every;
+	uint64_t device_kernels;
 	uint64_t graph_shift;
 	uint64_t late_percent;
 	uint64_t late_ms;
@@ -111,6 +112,8 @@ struct state {
 	bool zeroed; /* the client gives zeroed buffers */
 	uint32_t correlation;
 	uint64_t works; /* recorded or dropped */
+	uint64_t pool_limit;
+	uint64_t pooled; /* kernels in device buffers */
 	size_t dropped;
 	uint64_t flushes;
 	uint64_t delivered; /* records */

@@ -225,6 +225,12 @@ static bool is_nth(uint64_t every)
 	return every && cupti.works % every == 0;
 }
 
+static bool is_pool_full(void)
+{
+	return cupti.config.device_kernels &&
+	       ++cupti.pooled > cupti.config.device_kernels * cupti.pool_limit;
+}
+
 /* The lock is held. */
 static uint32_t put_work(struct fake_work *work, uint32_t kind)
 {
@@ -246,7 +252,7 @@ static uint32_t put_work(struct fake_work *work, uint32_t kind)
 		cupti.dropped++;
 		return FAKE_DROPPED;
 	}
-	if (kind == KIND_KERNEL && is_nth(cupti.config.zero_every))
+	if (kind == KIND_KERNEL && (is_nth(cupti.config.zero_every) || is_pool_full()))
 		slot.fate = FAKE_ZERO;
 	memset(record, POISON, sizeof(record));
 	memset(record + START_OFFSET, 0, 16);

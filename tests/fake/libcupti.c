@@ -10,6 +10,8 @@
  *	FAKE_CUPTI_HOLDER_FILE   … while this file exists
  *	FAKE_CUPTI_THIEF_FILE    another profiler records while this file exists
  *	FAKE_CUPTI_ZERO          every Nth kernel has no times
+ *	FAKE_CUPTI_POOL_KERNELS  after so many kernels for each device buffer, they have no times
+ *	                         until their kind is disabled
  *	FAKE_CUPTI_DROP          every Nth record of work is dropped
  *	FAKE_CUPTI_GRAPH_SHIFT   from the second subscription on, the numbers of graphs' work are
  *	                         too large by this
@@ -143,6 +145,8 @@ static int set_kind(const char *name, uint32_t kind, bool enable)
 		return FAKE_INVALID_KIND;
 	lock_state();
 	cupti.kinds[kind] = enable;
+	if (kind == KIND_KERNEL && !enable)
+		cupti.pooled = 0;
 	if (kind == KIND_DRIVER || kind == KIND_RUNTIME)
 		memset(cupti.apis[kind == KIND_DRIVER ? FAKE_DRIVER : FAKE_RUNTIME], enable, CBIDS);
 	count_apis();
@@ -249,7 +253,7 @@ CALL cuptiActivityRegisterCallbacks(request_function request, completed_function
 	return note(result, "cuptiActivityRegisterCallbacks");
 }
 
-enum { ATTRIBUTE_ZEROED = 5, ATTRIBUTE_PER_THREAD = 9, ATTRIBUTES = 10 };
+enum { ATTRIBUTE_POOL = 2, ATTRIBUTE_ZEROED = 5, ATTRIBUTE_PER_THREAD = 9, ATTRIBUTES = 10 };
 
 /* Flags are bytes, all others are sizes. */
 static size_t attribute_bytes(uint32_t attribute)
@@ -269,6 +273,8 @@ static int set_attribute(uint32_t attribute, const size_t *size, const void *val
 		return FAKE_INVALID_PARAMETER;
 	if (*size < attribute_bytes(attribute))
 		return FAKE_SIZE_TOO_SMALL;
+	if (attribute == ATTRIBUTE_POOL)
+		memcpy(&cupti.pool_limit, value, sizeof(cupti.pool_limit));
 	if (attribute == ATTRIBUTE_ZEROED)
 		cupti.zeroed = *(const uint8_t *)value;
 	if (attribute == ATTRIBUTE_PER_THREAD) {
@@ -304,6 +310,8 @@ CALL cuptiActivityGetAttribute(uint32_t attribute, size_t *size, void *value)
 		return FAKE_SIZE_TOO_SMALL;
 	*size = attribute_bytes(attribute);
 	memset(value, 0, *size);
+	if (attribute == ATTRIBUTE_POOL)
+		memcpy(value, &cupti.pool_limit, sizeof(cupti.pool_limit));
 	if (attribute == ATTRIBUTE_ZEROED)
 		*(uint8_t *)value = cupti.zeroed;
 	if (attribute == ATTRIBUTE_PER_THREAD)

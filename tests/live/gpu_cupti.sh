@@ -63,6 +63,15 @@ end_gpu
 fact 'graphs of wrong numbers: kernels are joined, graphs are not' \
 	'[R["gpu_processes"][0][key] for key in ("joined", "unjoined")] == [100, 500]'
 
+# CUPTI runs out of device buffers: the shim is armed again.
+gpu_env=(FAKE_CUPTI_POOL_KERNELS=2000)
+trace_gpu '--steps 3000 --script g60,s'
+has 'device buffers: it is said' "$OUT.err" 'GPU records are interrupted'
+holds 'device buffers: the shim is armed again' \
+	[ "$(grep -c 'cuptiActivityEnable 10 = 0' "$TMP/calls")" -ge 2 ]
+fact 'device buffers: most kernels have times' 'R["gpu_processes"][0]["unmeasured"] <
+	R["gpu_processes"][0]["kernels"] / 2 and R["gpu_processes"][0]["kernels"] > 100000'
+
 # The data that comes with an overhead record must be freed: 8 KiB each, 200 MiB in all.
 gpu_env=()
 start_gpu --linger-ms 60000 --steps 5000 --sleep-us 0 --script 'c1 k1 c1 k1 c1 k1 c1 k1 c1 k1 s'

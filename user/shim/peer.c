@@ -139,6 +139,11 @@ static void log_gpu_status(const struct fbt_gpu_state *status, const char *detai
 			  (double)status->arm_ns / 1e9);
 		break;
 	case FBT_GPU_ENDED:
+		if (*detail)
+			log_warn("process %u: GPU records are interrupted: %.*s; its shim is armed "
+				 "again",
+				 status->tgid, DETAIL_MAX, detail);
+		break;
 	case FBT_GPU_EXITED:
 	case FBT_GPU_NOT_CUDA:
 	case FBT_GPU_OFF:

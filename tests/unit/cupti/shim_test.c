@@ -528,6 +528,39 @@ static void test_the_clock_of_another_tool_is_not_taken_for_cuptis(void **state)
 	meet_ticks("FAKE_CUPTI_VERSION=130001");
 }
 
+static void count_untimed(void *ctx, const struct fbt_header *frame)
+{
+	const struct fbt_gpu_work *work = (const void *)frame;
+	uint64_t *untimed = ctx;
+
+	*untimed += frame->type == FBT_EVENT_GPU_WORK && !work->end_ns;
+}
+
+/* The tool arms a shim again that has ended. */
+static void test_kernels_without_times_end_the_records(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_POOL_KERNELS=2000", NULL};
+	uint64_t untimed = 0;
+
+	fixture.script = "g60 s";
+	start("libcupti.so.13", variables);
+	arm(1);
+	fixture.peer.on_frame = count_untimed;
+	fixture.peer.ctx = &untimed;
+	for (int i = 0; i < 50000 && fixture.peer.state.status != FBT_GPU_ENDED; i++) {
+		assert_true(peer_read(&fixture.peer));
+		beat();
+	}
+	assert_int_equal(fixture.peer.state.status, FBT_GPU_ENDED);
+	assert_non_null(strstr(fixture.peer.detail, "no times"));
+	assert_true(untimed > 0);
+	arm(3);
+	untimed = 0;
+	await_kernels(fixture.peer.works[FBT_GPU_KERNEL] + 5000);
+	assert_int_equal(untimed, 0);
+	stop();
+}
+
 /* An idle engine, and one whose GPU works for long, make no records either. */
 static void test_silence_of_the_engine_is_no_takeover(void **state)
 {
@@ -773,6 +806,8 @@ int main(void)
 			test_the_clock_of_another_tool_is_not_taken_for_ours, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_the_clock_of_another_tool_is_not_taken_for_cuptis, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kernels_without_times_end_the_records, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_silence_of_the_engine_is_no_takeover, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(

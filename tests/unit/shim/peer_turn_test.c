@@ -72,6 +72,19 @@ static void a_shim_that_ends_without_a_flush_is_asked_again_all_the_same(void **
 	assert_closed(fixture, 2);
 }
 
+static void a_shim_that_says_why_it_ends_is_asked_again(void **state)
+{
+	struct fixture *fixture = *state;
+
+	arm(fixture);
+	player_put_flush(&fixture->player, 5, 1);
+	player_put_state(&fixture->player, FBT_GPU_ENDED, "CUPTI gave kernels no times", "");
+	answer(fixture, FBT_GPU_DORMANT);
+	poll_after(fixture, 10 * MS);
+	assert_int_equal(fixture->player.shared->armed, 3);
+	assert_one_line(fixture->text, "CUPTI gave kernels no times");
+}
+
 static void totals_of_one_arming_are_not_those_of_the_next(void **state)
 {
 	struct fixture *fixture = *state;
@@ -242,6 +255,7 @@ int main(void)
 		TEST(a_refusal_of_an_armed_shim_ends_its_records),
 		TEST(a_shim_that_rests_without_a_word_has_stopped),
 		TEST(a_shim_that_ends_without_a_flush_is_asked_again_all_the_same),
+		TEST(a_shim_that_says_why_it_ends_is_asked_again),
 		TEST(totals_of_one_arming_are_not_those_of_the_next),
 		TEST(a_shim_that_goes_on_is_waited_for_at_the_end),
 		TEST(a_cupti_that_becomes_free_is_taken_and_kept),
