@@ -3,7 +3,20 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/*
+ * CUPTI's release notes of 13.0 U1: fixed a potential deadlock when CONCURRENT_KERNEL is disabled,
+ * as at the end of each window, a potential crash in cuptiActivityFlushAll, and a segfault in long
+ * runs with CUDA graphs.
+ */
+static bool allows_any_version(void)
+{
+	const char *any = secure_getenv("FERRUM_CUPTI_ANY_VERSION");
+
+	return any && !strcmp(any, "1");
+}
 
 static enum fbt_gpu_status judge_version(const struct shim *shim, char *detail)
 {
@@ -12,6 +25,13 @@ static enum fbt_gpu_status judge_version(const struct shim *shim, char *detail)
 
 	if (version < CUPTI_VERSION_11_8) {
 		snprintf(detail, CUPTI_DETAIL_BYTES, "CUPTI 11.8 or newer is needed");
+		return FBT_GPU_OLD_CUPTI;
+	}
+	if (version == CUPTI_VERSION_13_0 && !allows_any_version()) {
+		snprintf(detail, CUPTI_DETAIL_BYTES,
+			 "CUPTI 13.0 may block the engine when records end, or crash it; 13.0 U1 "
+			 "does not; FERRUM_CUPTI_ANY_VERSION=1 when the engine starts uses it all "
+			 "the same");
 		return FBT_GPU_OLD_CUPTI;
 	}
 	if (version >= CUPTI_VERSION_12_6 || shim->attached_early)

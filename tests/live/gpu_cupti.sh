@@ -28,7 +28,7 @@ release libcupti.so.11.8 22 callback FERRUM_CUPTI_EARLY=1
 release libcupti.so.12 23 callback FERRUM_CUPTI_EARLY=1
 release libcupti.so.12 24 realtime
 release libcupti.so.12 28 realtime
-release libcupti.so.13 130000 realtime
+release libcupti.so.13 130000 realtime FERRUM_CUPTI_ANY_VERSION=1
 release libcupti.so.13 130001 realtime
 release libcupti.so.13 130100 callback
 release libcupti.so.13 130400 callback

@@ -491,7 +491,9 @@ const struct gpu_problem *gpu_status_problem(enum fbt_gpu_status status)
 			{"libcupti was not found",
 			 "install the CUDA toolkit or the nvidia-cuda-cupti wheel where the "
 			 "process runs, or start it with FERRUM_CUPTI_LIBRARY=FILE"},
-		[FBT_GPU_OLD_CUPTI] = {"its CUPTI is too old", "use CUPTI of CUDA 12.6 or newer"},
+		[FBT_GPU_OLD_CUPTI] =
+			{"its CUPTI is too old",
+			 "use CUPTI of CUDA 12.6 or newer, but not 13.0 without an update"},
 		[FBT_GPU_NO_DRIVER] = {"CUPTI finds no NVIDIA driver",
 				       "run nvidia-smi where the process runs to see why"},
 		[FBT_GPU_BUSY] =

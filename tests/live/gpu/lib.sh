@@ -8,7 +8,7 @@ SHIM=$(realpath -m "$FBT_BUILD/libferrum_cupti.so")
 # The double to use: libcupti.so.13, libcupti.so.12 or libcupti.so.11.8.
 CUPTI=libcupti.so.13
 truth=$TMP/truth.gpu
-unset CUDA_INJECTION64_PATH FERRUM_CUPTI_LIBRARY FERRUM_CUPTI_EARLY "${!FAKE_CU@}"
+unset CUDA_INJECTION64_PATH FERRUM_CUPTI_LIBRARY FERRUM_CUPTI_EARLY FERRUM_CUPTI_ANY_VERSION "${!FAKE_CU@}"
 
 
 # start_gpu [NAME=VALUE…] ENGINE-OPTION…: the engine waits for its go; the shim's calls of CUPTI are

@@ -310,6 +310,24 @@ static void test_too_old(void **state)
 	assert_false(was_called("cuptiSubscribe"));
 }
 
+/* 13.0 U1 mends what may block or crash an engine. */
+static void test_13_0(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_VERSION=130000", NULL};
+
+	start("libcupti.so.13", variables);
+	assert_refused(FBT_GPU_OLD_CUPTI, "FERRUM_CUPTI_ANY_VERSION=1");
+	assert_false(was_called("cuptiSubscribe"));
+}
+
+static void test_13_0_all_the_same(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_VERSION=130000",
+						"FERRUM_CUPTI_ANY_VERSION=1", NULL};
+
+	collect_twice("libcupti.so.13", variables, 130000, FBT_GPU_CLOCK_REALTIME);
+}
+
 static void test_busy(void **state)
 {
 	static const char *const variables[] = {"FAKE_CUPTI_HOLDER=Nsight Systems", NULL};
@@ -814,6 +832,8 @@ int main(void)
 			test_a_buffer_that_never_comes_back_spoils_one_window, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_attached_too_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_old, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_13_0, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_13_0_all_the_same, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_busy_13_2, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_driver, setup, teardown),

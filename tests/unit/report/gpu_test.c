@@ -254,7 +254,7 @@ static void without_records_one_line_says_why_and_how_to_get_them(void **state)
 				     "CUDA toolkit or the nvidia-cuda-cupti wheel where the "
 				     "process runs, or start it with FERRUM_CUPTI_LIBRARY=FILE",
 		[FBT_GPU_OLD_CUPTI] = "no GPU records: its CUPTI is too old (why); use CUPTI of "
-				      "CUDA 12.6 or newer",
+				      "CUDA 12.6 or newer, but not 13.0 without an update",
 		[FBT_GPU_NO_DRIVER] = "no GPU records: CUPTI finds no NVIDIA driver (why); run "
 				      "nvidia-smi where the process runs to see why",
 		[FBT_GPU_BUSY] = "no GPU records: another tool holds CUPTI (why); end nsys, ncu, "
