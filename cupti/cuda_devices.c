@@ -3,10 +3,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "cupti_abi.h"
+
+/* CUPTI's release notes of 13.0: tracing of cooperative launches under MPS needs driver 580. */
+#define MPS_MENDED 13000
+#define HOPPER	   9 /* compute capability */
 
 static const struct {
 	uint32_t attribute;
@@ -74,6 +77,31 @@ uint32_t cuda_driver__devices(const struct cuda_driver *driver)
 	return count < CUDA_DEVICES_MAX ? (uint32_t)count : CUDA_DEVICES_MAX;
 }
 
+/* 0 also if the driver does not know it. */
+static int read_attribute(const struct cuda_driver *driver, uint32_t attribute, int handle)
+{
+	int value = 0;
+
+	return driver->attribute(&value, attribute, handle) ? 0 : value;
+}
+
+bool cuda_driver__may_hang(const struct cuda_driver *driver, uint32_t version)
+{
+	uint32_t count = version < MPS_MENDED ? cuda_driver__devices(driver) : 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		int major, handle = 0;
+
+		if (driver->get(&handle, (int)i))
+			continue;
+		major = read_attribute(driver, CUDA_ATTRIBUTE_COMPUTE_MAJOR, handle);
+		if (major && major < HOPPER &&
+		    read_attribute(driver, CUDA_ATTRIBUTE_MPS_ENABLED, handle))
+			return true;
+	}
+	return false;
+}
+
 void cuda_driver__describe(const struct cuda_driver *driver, uint32_t ordinal,
 			   struct fbt_gpu_device *device, char *name, size_t name_size)
 {
@@ -93,9 +121,9 @@ void cuda_driver__describe(const struct cuda_driver *driver, uint32_t ordinal,
 		memset(device->uuid, 0, sizeof(device->uuid));
 	for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++) {
 		uint32_t *field = (uint32_t *)((char *)device + attributes[i].offset);
-		int value = 0;
+		int value = read_attribute(driver, attributes[i].attribute, handle);
 
-		if (!driver->attribute(&value, attributes[i].attribute, handle) && value > 0)
+		if (value > 0)
 			*field = (uint32_t)value;
 	}
 }

@@ -3,6 +3,7 @@
 #ifndef FERRUM_CUDA_DEVICES_H
 #define FERRUM_CUDA_DEVICES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "fbt_gpu.h"
@@ -31,6 +32,12 @@ uint32_t cuda_driver__version(const struct cuda_driver *driver);
  * shim never does.
  */
 uint32_t cuda_driver__devices(const struct cuda_driver *driver);
+
+/*
+ * Whether CUPTI may hang a cooperative launch: under MPS, on a device before Hopper, with a driver
+ * before 580 (13.0). false also where the driver does not say.
+ */
+bool cuda_driver__may_hang(const struct cuda_driver *driver, uint32_t version);
 
 /* Fills in all of device but its header. What the driver does not report is 0 or an empty name. */
 void cuda_driver__describe(const struct cuda_driver *driver, uint32_t ordinal,

@@ -53,7 +53,15 @@ enum fbt_gpu_status subscriber__find_cupti(struct shim *shim, char *detail)
 		err = cupti_library__load(&shim->library, shim->driver_version / 1000, detail);
 	if (err == -ENOSYS)
 		return FBT_GPU_OLD_CUPTI;
-	return err ? FBT_GPU_NO_CUPTI : judge_version(shim, detail);
+	if (err)
+		return FBT_GPU_NO_CUPTI;
+	if (cuda_driver__may_hang(&shim->driver, shim->driver_version)) {
+		snprintf(detail, CUPTI_DETAIL_BYTES,
+			 "the engine uses MPS on a GPU before Hopper, where CUPTI may hang "
+			 "cooperative launches: driver 580 or newer mends that");
+		return FBT_GPU_FAILED;
+	}
+	return judge_version(shim, detail);
 }
 
 enum fbt_gpu_status subscriber__judge(const struct shim *shim, uint32_t result, const char *call,

@@ -5,6 +5,7 @@
  * CUDA_INJECTION64_PATH names and calls its InitializeInjection, as the real one does.
  *
  *	FAKE_CUDA_VERSION    of the driver (13000)
+ *	FAKE_CUDA_MPS        MPS is on, and the devices are of this major compute capability
  *	FAKE_CUDA_NO_DEVICE  as if there were no driver: it finds no device
  *
  * Its launches make no syscalls, so that those of the engine's script stay what they are.
@@ -375,8 +376,14 @@ EXPORTED int cuDeviceGetAttribute(int *value, int attribute, int device)
 		{75, 9},   {76, 0},    {81, 233472}, {82, 65536}, {97, 232448}, {106, 32},
 	};
 
+	const char *mps = getenv("FAKE_CUDA_MPS");
+
 	if (device < 0 || device >= FAKE_DEVICES)
 		return 101;
+	if (attribute == 133 || (mps && attribute == 75)) {
+		*value = !mps ? 0 : attribute == 133 ? 1 : (int)strtol(mps, NULL, 10);
+		return 0;
+	}
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
 		if (values[i][0] == attribute) {
 			*value = values[i][1];

@@ -310,6 +310,36 @@ static void test_too_old(void **state)
 	assert_false(was_called("cuptiSubscribe"));
 }
 
+/* Before Hopper, with a driver before 580, CUPTI may hang cooperative launches under MPS. */
+static void test_mps(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUDA_MPS=8", "FAKE_CUDA_VERSION=12080", NULL};
+
+	start("libcupti.so.12", variables);
+	assert_refused(FBT_GPU_FAILED, "MPS");
+	assert_false(was_called("cuptiSubscribe"));
+}
+
+static void collect_under_mps(const char *major, const char *driver)
+{
+	const char *const variables[] = {major, driver, NULL};
+
+	start("libcupti.so.12", variables);
+	arm(1);
+	assert_int_equal(fixture.peer.state.status, FBT_GPU_ARMED);
+	stop();
+}
+
+static void test_mps_with_hopper(void **state)
+{
+	collect_under_mps("FAKE_CUDA_MPS=9", "FAKE_CUDA_VERSION=12080");
+}
+
+static void test_mps_with_driver_580(void **state)
+{
+	collect_under_mps("FAKE_CUDA_MPS=8", "FAKE_CUDA_VERSION=13000");
+}
+
 /* 13.0 U1 mends what may block or crash an engine. */
 static void test_13_0(void **state)
 {
@@ -832,6 +862,9 @@ int main(void)
 			test_a_buffer_that_never_comes_back_spoils_one_window, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_attached_too_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_old, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mps, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mps_with_hopper, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mps_with_driver_580, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_13_0, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_13_0_all_the_same, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
