@@ -93,6 +93,7 @@ export SUDO_UID=65534 SUDO_GID=65534
 start new
 unset SUDO_UID SUDO_GID
 has 'it is said before that steps take longer' "$OUT.err" '5 times as long'
+has 'and what GPU records and the profiler do to each other' "$OUT.err" 'gpu off avoids both'
 open_window 1
 await step 40
 close_window 1

@@ -518,6 +518,11 @@ int trace_by_flag(const struct options *options, struct flag *flag)
 		log_warn("--torch-trace: while a window is open, PyTorch's profiler runs in the "
 			 "engine, and steps take about 5 times as long: they are marked, and not "
 			 "judged");
+	if (!err && options->torch.is_on && options->gpu.mode != GPU_OFF)
+		log_warn("--torch-trace with GPU records: with PyTorch since August 2026 the GPU "
+			 "records may end when its profiler starts; an older one records no GPU "
+			 "work in that process again, unless it had been used there before "
+			 "(--gpu off avoids both)");
 	err = err ? err : loading_measure(options, &trace.cost, trace.window_options.explain_ps);
 	err = err ? err : prepare(&trace, false);
 	err = err ? err : loop__new(&trace.loop);
