@@ -372,6 +372,8 @@ static void list_work(struct gpu_join *join, struct join_record *record, struct 
 	counts->memcpys += work->kind == FBT_GPU_MEMCPY;
 	counts->memsets += work->kind == FBT_GPU_MEMSET;
 	counts->graph_nodes += work->graph_node != 0;
+	if (work->device < 64)
+		counts->devices |= UINT64_C(1) << work->device;
 }
 
 /* Copies a record of one of the four types; false: it is of another. */

@@ -531,6 +531,8 @@ const char *gpu_clock_name(enum fbt_gpu_clock_method method)
 	return method < FBT_GPU_CLOCK_METHOD_COUNT ? names[method] : "unknown";
 }
 
+#define LONG_NS 600000000000ull
+
 /* The numbers of cupti_version.h; since 13.0 they are MAJOR * 10000 + MINOR * 100 + UPDATE. */
 const char *gpu_cupti_version_name(uint32_t version, char text[32])
 {
@@ -550,6 +552,29 @@ const char *gpu_cupti_version_name(uint32_t version, char text[32])
 		snprintf(text, 32, "CUPTI %u", version);
 	}
 	return text;
+}
+
+const char *gpu_cupti_caution(uint32_t version, uint64_t armed_ns)
+{
+	/* After NVIDIA's release notes of the version that mended it, "until". */
+	static const struct {
+		uint32_t from, until;
+		uint64_t long_ns; /* only if records flowed for so long */
+		const char *caution;
+	} cautions[] = {
+		{130200, 130300, 0,
+		 "calls of CUPTI slow the engine more and more (mended in 13.3)"},
+		{0, 130401, LONG_NS,
+		 "CUPTI uses more and more CPU in long runs (mended in 13.4 U1): trace for "
+		 "minutes"},
+	};
+
+	for (size_t i = 0; version && i < sizeof(cautions) / sizeof(cautions[0]); i++) {
+		if (version >= cautions[i].from && version < cautions[i].until &&
+		    armed_ns >= cautions[i].long_ns)
+			return cautions[i].caution;
+	}
+	return NULL;
 }
 
 /* One violation in so many works may be a rounding error of two clocks. */

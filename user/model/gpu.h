@@ -300,6 +300,7 @@ struct gpu_counts {
 	uint64_t apis;
 	uint64_t syncs;
 	uint64_t unmeasured;  /* work whose times are zero */
+	uint64_t devices;     /* bit n: there was work on device n */
 	uint64_t unnamed;     /* kernels without a name: the shim had no room for it */
 	uint64_t joined;      /* work whose call is known */
 	uint64_t unjoined;    /* work that names a call, which is not known */
@@ -370,6 +371,12 @@ const char *gpu_clock_name(enum fbt_gpu_clock_method method);
 
 /* "12.8", "13.0 U1", or "CUPTI 99" for a version that is not known. Written to text. */
 const char *gpu_cupti_version_name(uint32_t version, char text[32]);
+
+/*
+ * What is known to be wrong with a version of CUPTI, after records have flowed for so long; NULL:
+ * nothing, or it is wrong only with graphs, buffers or clocks, which is told by what was seen.
+ */
+const char *gpu_cupti_caution(uint32_t version, uint64_t armed_ns);
 
 /* Whether all data of the process is doubtful: more than 0.1 % of the work are violations. */
 bool gpu_process_is_clock_suspect(const struct gpu_process *process);

@@ -518,6 +518,55 @@ static void warn_of_lost(const struct report *report, const struct gpu_process *
 	}
 }
 
+static void warn_of_version(const struct report *report, const struct gpu_process *process)
+{
+	const char *caution =
+		gpu_cupti_caution(process->state.cupti_version, tally_window_ns(report->window));
+
+	if (caution)
+		report_line(report, STYLE_WARN, "! GPU records of %" PRIu32 ": %s", process->tgid,
+			    caution);
+}
+
+static bool uses(const struct gpu_process *process, const uint8_t uuid[16])
+{
+	static const uint8_t unknown[16];
+
+	vec_for_each (device, &process->devices) {
+		uint32_t id = device->record.id;
+
+		if (id < 64 && process->counts.devices & UINT64_C(1) << id &&
+		    memcmp(device->record.uuid, unknown, sizeof(unknown)) != 0 &&
+		    !memcmp(device->record.uuid, uuid, sizeof(unknown)))
+			return true;
+	}
+	return false;
+}
+
+/* A GPU's time that a process waits for another one, in a kernel, counts as busy. */
+static void warn_of_sharing(const struct report *report, size_t index)
+{
+	const struct gpu_table *table = &report->window->gpus;
+	const struct gpu_process *process = table->processes.items[index];
+
+	vec_for_each (device, &process->devices) {
+		if (!uses(process, device->record.uuid))
+			continue;
+		for (size_t i = 0; i < index; i++) {
+			const struct gpu_process *other = table->processes.items[i];
+
+			if (!other->armed || !uses(other, device->record.uuid))
+				continue;
+			report_line(
+				report, STYLE_WARN,
+				"! device %" PRIu32 " of %" PRIu32 " is used by %" PRIu32
+				" too: a kernel that waits for the other process counts as busy",
+				device->record.id, process->tgid, other->tgid);
+			return;
+		}
+	}
+}
+
 void report_gpu_warnings(const struct report *report)
 {
 	size_t count = 0;
@@ -527,6 +576,8 @@ void report_gpu_warnings(const struct report *report)
 
 		if (!process->armed || count++ >= SHOWN_MAX)
 			continue;
+		warn_of_version(report, process);
+		warn_of_sharing(report, entry - report->window->gpus.processes.items);
 		warn_of_clock(report, process);
 		warn_of_lost(report, process);
 		if (process->state.status == FBT_GPU_STALLED)

@@ -403,6 +403,18 @@ static void totals_are_those_of_the_window(void **state)
 	assert_int_equal(process->flush.clock_error_ns, 6);
 }
 
+static void what_is_wrong_with_a_version_is_known(void **state)
+{
+	(void)state;
+	assert_null(gpu_cupti_caution(130001, 1000000000));
+	assert_non_null(strstr(gpu_cupti_caution(130001, 600000000000), "13.4 U1"));
+	assert_non_null(strstr(gpu_cupti_caution(26, 600000000000), "13.4 U1"));
+	assert_non_null(strstr(gpu_cupti_caution(130200, 0), "13.3"));
+	assert_null(gpu_cupti_caution(130300, 0));
+	assert_null(gpu_cupti_caution(130401, 600000000000));
+	assert_null(gpu_cupti_caution(0, 600000000000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -414,6 +426,7 @@ int main(void)
 		TEST(names_are_shown_as_people_write_them),
 		TEST(a_name_that_is_not_known_has_a_stand_in),
 		TEST(a_name_that_comes_again_is_replaced),
+		TEST(what_is_wrong_with_a_version_is_known),
 		TEST(a_name_takes_no_room_for_those_before_it),
 		TEST(bytes_of_names_are_bounded),
 		TEST(devices_are_in_order_and_bounded),

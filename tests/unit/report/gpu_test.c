@@ -193,6 +193,39 @@ static void what_makes_gpu_figures_doubtful_is_warned_of(void **state)
 	assert_has(text, "! 5 of 9 steps of 42 were closed before");
 }
 
+/* Both see two devices. The first device of the one is the second of the other. */
+static void add_second_engine(struct fixture *fixture, uint64_t devices)
+{
+	struct fbt_gpu_flush flush = {.tgid = 43, .records = 1};
+	struct gpu_process *process = add_gpu(fixture);
+
+	add_gpu_state(fixture, 43, FBT_GPU_ARMED, "");
+	assert_int_equal(gpu_table_set_flush(&fixture->window->gpus, &flush), 0);
+	for (uint32_t tgid = 42; tgid <= 43; tgid++) {
+		for (uint32_t id = 0; id < 2; id++) {
+			struct fbt_gpu_device device = {
+				.tgid = tgid, .id = id, .uuid = {1, tgid == 42 ? id : 1 - id}};
+
+			assert_int_equal(
+				gpu_table_add_device(&fixture->window->gpus, &device, "H100"), 0);
+		}
+	}
+	process->counts.devices = 1;
+	gpu_table_find(&fixture->window->gpus, 43)->counts.devices = devices;
+}
+
+static void a_device_that_two_engines_use_is_told(void **state)
+{
+	add_second_engine(*state, 2);
+	assert_has(finish(*state), "! device 1 of 43 is used by 42 too");
+}
+
+static void a_device_that_two_engines_only_see_is_not(void **state)
+{
+	add_second_engine(*state, 1);
+	assert_has_not(finish(*state), "is used by");
+}
+
 static void graphs_that_name_wrong_calls_are_warned_of(void **state)
 {
 	struct fixture *fixture = *state;
@@ -398,6 +431,8 @@ int main(void)
 		TEST(of_incomplete_steps_no_mean_is_told),
 		TEST(a_process_with_records_has_its_setup_and_counts),
 		TEST(what_makes_gpu_figures_doubtful_is_warned_of),
+		TEST(a_device_that_two_engines_use_is_told),
+		TEST(a_device_that_two_engines_only_see_is_not),
 		TEST(graphs_that_name_wrong_calls_are_warned_of),
 		TEST(a_few_graphs_that_name_wrong_calls_are_not),
 		cmocka_unit_test(without_records_one_line_says_why_and_how_to_get_them),
