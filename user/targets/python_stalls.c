@@ -201,13 +201,23 @@ static bool is_probeable(const struct python_interpreter *interpreter)
 	       interpreter->collector == FBT_COLLECTOR_SYMBOL;
 }
 
-/* So that they can be removed with it. */
+/* So that they can be removed with it. In another process of a file that has its own, none are new.
+ */
 static void give_to_file(struct python_stalls *stalls, struct interpreter_file *file)
 {
-	if (stalls->links)
-		file->links = stalls->links;
+	if (file->is_probed)
+		return;
+	file->links = stalls->links;
 	stalls->links = NULL;
 	file->is_probed = true;
+}
+
+/* What of them could be attached is not measured: another file is not to have it. */
+static void give_up(struct python_stalls *stalls, struct runtime *runtime)
+{
+	uprobes__free(stalls->links);
+	stalls->links = NULL;
+	runtime->collector = FBT_COLLECTOR_FAILED;
 }
 
 void python_stalls__attach(struct python_stalls *stalls, uint32_t tgid, bool all,
@@ -231,7 +241,7 @@ void python_stalls__attach(struct python_stalls *stalls, uint32_t tgid, bool all
 		err = probe(stalls, all ? &stalls->links : &runtime->links, interpreter,
 			    all ? 0 : tgid_limit);
 	if (err)
-		runtime->collector = FBT_COLLECTOR_FAILED;
+		give_up(stalls, runtime);
 	else if (all)
 		give_to_file(stalls, file);
 	runtime->time_ns = clock_ns(CLOCK_MONOTONIC);
