@@ -118,7 +118,7 @@ static void act(struct guest *guest, uint32_t command)
 		else if ((command == FBT_PYTHON_RESOLVE ||
 			  (command == FBT_PYTHON_LOOK && !slot->own_count)) &&
 			 shared->function[0])
-			python_slot_resolve(&guest->python, slot, shared, guest->slots, i);
+			python_slot_resolve(&guest->python, slot, shared, guest->slots);
 	}
 }
 

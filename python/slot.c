@@ -110,40 +110,51 @@ static void forget(const struct python *python, struct python_slot *slot)
 	slot->own_count = 0;
 }
 
-/* The definition of a slot that is that function, or NULL. */
-static const struct python_own *find_function(const struct python_slot *slots, size_t count,
+/*
+ * The definition of a slot that is that function, or NULL. In a slot of which one is held, the
+ * others serve nothing any more.
+ */
+static const struct python_own *find_function(const struct python_slot *slots,
 					      const py_object *function)
 {
-	for (size_t i = 0; i < count; i++) {
+	const struct python_own *held = NULL;
+
+	for (size_t i = 0; i < FBT_PYTHON_SLOTS; i++) {
 		for (size_t k = 0; k < slots[i].own_count; k++) {
-			if (slots[i].own[k].function == function)
-				return &slots[i].own[k];
+			const struct python_own *own = &slots[i].own[k];
+
+			if (own->function != function)
+				continue;
+			if (!slots[i].is_pinned)
+				return own;
+			if (own->is_held)
+				held = own;
 		}
 	}
-	return NULL;
+	return held;
 }
 
 /*
- * Whether a function that is in a slot before may be armed once more. On 3.11 one that is held has
+ * Whether a function that is in another slot may be armed once more. On 3.11 one that is held has
  * our code.
  */
-static bool is_free(const struct python *python, const struct python_own *before)
+static bool is_free(const struct python *python, const struct python_own *known)
 {
-	return !before || (before->is_held && python->minor != 11);
+	return !known || (known->is_held && python->minor != 11);
 }
 
 /*
- * Takes the references, but those of functions that are in a slot before. FBT_PYTHON_FOUND, or why
+ * Takes the references, but those of functions that are in another slot. FBT_PYTHON_FOUND, or why
  * none is left.
  */
 static enum fbt_python_found take_found(const struct python *python, struct python_slot *slot,
 					const struct python_found *found,
-					const struct python_slot *before, size_t count)
+					const struct python_slot *slots)
 {
 	enum fbt_python_found reason = FBT_PYTHON_SAME;
 
 	for (size_t i = 0; i < found->count; i++) {
-		const struct python_own *own = find_function(before, count, found->functions[i]);
+		const struct python_own *own = find_function(slots, found->functions[i]);
 
 		if (own && own->is_held)
 			reason = FBT_PYTHON_TAKEN_BY_OTHER;
@@ -162,8 +173,7 @@ static enum fbt_python_found take_found(const struct python *python, struct pyth
 }
 
 void python_slot_resolve(const struct python *python, struct python_slot *slot,
-			 struct fbt_python_slot *shared, const struct python_slot *before,
-			 size_t count)
+			 struct fbt_python_slot *shared, const struct python_slot *slots)
 {
 	char name[sizeof(shared->function)];
 	enum fbt_python_found result, taken;
@@ -181,7 +191,7 @@ void python_slot_resolve(const struct python *python, struct python_slot *slot,
 	forget(python, slot);
 	result = python_find(python, name, shared->suggests, &found, shared->text,
 			     sizeof(shared->text));
-	taken = take_found(python, slot, &found, before, count);
+	taken = take_found(python, slot, &found, slots);
 	if (result == FBT_PYTHON_FOUND)
 		result = taken;
 	for (size_t i = 0; i < slot->own_count && result == FBT_PYTHON_FOUND; i++)

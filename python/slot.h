@@ -50,12 +50,11 @@ struct python_slot {
 
 /*
  * Looks up what the page's slot asks for and answers there. On success the slot holds references
- * until python_slot_release. A function that one of count slots before it has is left out: it can
- * be armed only once.
+ * until python_slot_release. A function that another of all slots has is left out: it can be armed
+ * only once. Slots after this one have some too: those that are held, or armed still.
  */
 void python_slot_resolve(const struct python *python, struct python_slot *slot,
-			 struct fbt_python_slot *shared, const struct python_slot *before,
-			 size_t count);
+			 struct fbt_python_slot *shared, const struct python_slot *slots);
 
 /* Arms a slot that was resolved; index: which caller takes its calls. */
 void python_slot_arm(const struct python *python, struct python_slot *slot, unsigned int index,

@@ -323,26 +323,28 @@ def resident_kb():
 
 
 def note_pointer():
-    """Of plain, before it is armed; on 3.11 __code__ can be kept as it is from take_over to give_back."""
+    """Of plain and of an override, before they are armed; on 3.11 __code__ can be kept as it is from take_over to
+    give_back."""
     import ctypes
     if sys.version_info[:2] == (3, 11):
         sys.addaudithook(forbid)
         return
     header = 0 if getattr(sys, '_is_gil_enabled', lambda: True)() else 16
     offset = ctypes.c_ssize_t.from_address(id(type(plain)) + 56 + header).value
-    pointer = ctypes.c_size_t.from_address(id(plain) + offset)
-    taken.extend([pointer, pointer.value])
+    for function in may_be_taken:
+        pointer = ctypes.c_size_t.from_address(id(function) + offset)
+        taken.append((pointer, pointer.value))
 
 
 def forbid(event, args):
-    if forbids and event == 'object.__setattr__' and args[0] is plain and args[1] == '__code__':
+    if forbids and event == 'object.__setattr__' and args[0] in may_be_taken and args[1] == '__code__':
         raise RuntimeError('forbidden')
 
 
 def take_over():
     forbids.append(True)
-    if taken:
-        taken[0].value = taken[1]
+    for pointer, value in taken:
+        pointer.value = value
 
 
 def give_back():
@@ -353,7 +355,7 @@ def call_plain():
     return plain(3)
 
 
-taken, forbids = [], []
+taken, forbids, may_be_taken = [], [], (plain, Derived.step)
 
 
 def modules():
