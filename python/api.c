@@ -94,8 +94,11 @@ bool python_api_load(struct python *python, char *text, size_t size)
 
 py_object *python_attribute(const struct python *python, py_object *object, const char *name)
 {
-	py_object *value = python->PyObject_GetAttrString(object, name);
+	py_object *key = python->PyUnicode_InternFromString(name);
+	py_object *value = key ? python->PyObject_GetAttr(object, key) : NULL;
 
+	if (key)
+		python->Py_DecRef(key);
 	if (!value)
 		python->PyErr_Clear();
 	return value;

@@ -28,7 +28,7 @@ typedef py_object *(*py_vectorcall)(py_object *function, py_object *const *args,
 	F(py_object *, PyImport_GetModuleDict, (void))                                             \
 	F(py_object *, PyDict_GetItemString, (py_object *, const char *))                          \
 	F(py_object *, PyModule_GetDict, (py_object *))                                            \
-	F(py_object *, PyObject_GetAttrString, (py_object *, const char *))                        \
+	F(py_object *, PyObject_GetAttr, (py_object *, py_object *))                               \
 	F(int, PyObject_SetAttrString, (py_object *, const char *, py_object *))                   \
 	F(py_object *, PyObject_GenericGetAttr, (py_object *, py_object *))                        \
 	F(py_object *, _PyType_Lookup, (py_object *, py_object *))                                 \
@@ -128,7 +128,11 @@ static inline bool python_is(const struct python *python, const py_object *objec
 	return own == type || python->PyType_IsSubtype(own, type);
 }
 
-/* A new reference to an attribute of an object of CPython's own types; NULL, without an error. */
+/*
+ * A new reference to an attribute of an object of CPython's own types; NULL, without an error. The
+ * name is interned: the interpreter's cache of types' attributes keeps up to 4096 of the strings
+ * that it was asked with, so one that is made for each look-up would stay.
+ */
 py_object *python_attribute(const struct python *python, py_object *object, const char *name);
 
 /* A new reference to a function's code. Its attribute __code__ would be an event of audit hooks. */

@@ -123,16 +123,32 @@ static void add(const struct python *python, struct python_found *found, py_obje
 	found->functions[found->count++] = function;
 }
 
-/* type.__subclasses__() is a method of the type type itself, so no code of the program runs. */
-static void add_derived(const struct python *python, py_object *type, const char *name,
-			struct python_found *found, int *budget)
+/*
+ * A new list, or NULL. type.__subclasses__() is a method of the type type itself, so no code of the
+ * program runs.
+ */
+static py_object *subclasses(const struct python *python, py_object *type)
 {
+	py_object *method = python_attribute(python, python->PyType_Type, "__subclasses__");
+	py_object *arguments = python->Py_BuildValue("(O)", type);
 	py_object *list =
-		python->PyObject_CallMethod(python->PyType_Type, "__subclasses__", "O", type);
-	ssize_t count = list ? python->PyList_Size(list) : 0;
+		method && arguments ? python->PyObject_Call(method, arguments, NULL) : NULL;
 
 	if (!list)
 		python->PyErr_Clear();
+	if (arguments)
+		python->Py_DecRef(arguments);
+	if (method)
+		python->Py_DecRef(method);
+	return list;
+}
+
+static void add_derived(const struct python *python, py_object *type, const char *name,
+			struct python_found *found, int *budget)
+{
+	py_object *list = subclasses(python, type);
+	ssize_t count = list ? python->PyList_Size(list) : 0;
+
 	for (ssize_t i = 0; i < count; i++) {
 		py_object *derived = python->PyList_GetItem(list, i);
 		py_object *value = derived ? look_up(python, derived, name) : NULL;
