@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "python/engines.h"
+#include "python/function.h"
 #include "python/guest.h"
 #include "python/markers.h"
 #include "steps/python_spec.h"
@@ -338,94 +338,6 @@ static int resolve_first(struct python_steps *steps, struct engine *engine, bool
 	return err;
 }
 
-/* One that add_args has added. */
-static struct step_arg *find_arg(struct step_function *function, const char *name)
-{
-	struct step_arg *arg = function->args;
-
-	while (strcmp(arg->name, name) != 0)
-		arg++;
-	return arg;
-}
-
-static void add_args(struct step_function *function, const struct python_spec *wish)
-{
-	uint32_t base = STEP_ARG_REG0;
-
-	for (size_t i = 0; i < wish->count; i++) {
-		struct step_arg arg = {.source = wish->sources[i], .optional = true};
-
-		if (arg.source == STEP_ARG_READ)
-			arg.base = base++;
-		if (arg.source == STEP_ARG_TIME)
-			arg.source_name = python_name_hash(wish->expressions[i]);
-		snprintf(arg.name, sizeof(arg.name), "%s", wish->names[i]);
-		step_function_add_arg(function, &arg);
-	}
-	for (size_t i = 0; i < wish->count; i++)
-		if (wish->sources[i] == STEP_ARG_BEFORE)
-			find_arg(function, wish->names[i])->source_arg =
-				(uint32_t)(find_arg(function, wish->expressions[i]) -
-					   function->args);
-}
-
-/* "Class.method" of "module:Class.method". */
-static const char *short_name(const struct python_spec *wish)
-{
-	const char *colon = strchr(wish->function, ':');
-
-	return colon ? colon + 1 : wish->function;
-}
-
-static int fill(struct step_function *function, const struct python_steps *steps,
-		const struct python_spec *wish, const struct fbt_python_slot *slot,
-		const struct marker_offsets *offsets)
-{
-	struct stat status;
-
-	if (fstat(function->fd, &status))
-		return -errno;
-	function->device = status.st_dev;
-	function->inode = status.st_ino;
-	function->name = strdup(short_name(wish));
-	function->path = strdup(slot->file);
-	if (!function->name || !function->path ||
-	    asprintf(&function->alone, "py:%s", wish->function) < 0)
-		return -ENOMEM;
-	function->is_python = true;
-	function->builtin = steps->from_table;
-	function->begin_offset = offsets->begin;
-	function->begin_emulated = true;
-	function->raised_offset = offsets->raised;
-	add_args(function, wish);
-	if (vec_push(&function->exit_offsets, offsets->end) ||
-	    vec_push(&function->exit_offsets, function->raised_offset))
-		return -ENOMEM;
-	return 0;
-}
-
-static int add_function(const struct python_steps *steps, const struct engine *engine,
-			unsigned int index, const struct fbt_python_slot *answer,
-			function_vec *functions)
-{
-	struct step_function *function = step_function_new();
-	struct marker_offsets offsets;
-	int err = function ? 0 : -ENOMEM;
-
-	if (!err) {
-		function->fd =
-			python_markers_open(engine->tgid, engine->slots[index], answer, &offsets);
-		err = function->fd < 0 ? function->fd : 0;
-	}
-	if (!err)
-		err = fill(function, steps, &steps->wishes.items[index], answer, &offsets);
-	if (!err)
-		err = vec_push(functions, function);
-	if (err && function)
-		step_function_free(function);
-	return err;
-}
-
 /* Its functions are no steps, and the trace goes on. */
 static void refuse(struct engine *engine, unsigned int index, int err)
 {
@@ -444,6 +356,13 @@ static int take_answers(const struct python_steps *steps, struct engine *engine,
 	for (unsigned int i = 0; i < steps->wishes.count; i++) {
 		const struct python_spec *wish = &steps->wishes.items[i];
 		struct fbt_python_slot answer;
+		const struct python_definition definition = {
+			.tgid = engine->tgid,
+			.index = engine->slots[i],
+			.slot = &answer,
+			.wish = wish,
+			.builtin = steps->from_table,
+		};
 		int err;
 
 		python_guest__answer(engine->guest, engine->slots[i], &answer);
@@ -453,7 +372,7 @@ static int take_answers(const struct python_steps *steps, struct engine *engine,
 		if (answer.found != FBT_PYTHON_FOUND || engine->is_placed[i] ||
 		    engine->is_refused[i])
 			continue;
-		err = add_function(steps, engine, i, &answer, functions);
+		err = python_function_add(functions, &definition);
 		if (err == -ENOMEM)
 			return err;
 		if (err) {
