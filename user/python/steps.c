@@ -265,7 +265,10 @@ static void tell_unserved(const struct engine *engine, int err)
 	char text[128];
 
 	python_guest__text(engine->guest, text, sizeof(text));
-	if (err == -EPIPE || *text)
+	if (err == -EBUSY)
+		log_warn("process %u: its Python functions are steps of another tracer now",
+			 engine->tgid);
+	else if (err == -EPIPE || *text)
 		log_warn("process %u: its Python functions cannot be steps: %s", engine->tgid,
 			 text);
 	else
@@ -326,11 +329,37 @@ static int resolve(const struct python_steps *steps, struct engine *engine, uint
 	return err;
 }
 
+/* The library has let go of all functions, and of the order. */
+static void ask_again(const struct python_steps *steps, struct engine *engine)
+{
+	write_wishes(steps, engine);
+	(void)ask(engine, FBT_PYTHON_RESOLVE);
+}
+
+/*
+ * What was asked early answers at once, and its lease runs from then on: it may be over before the
+ * answer is taken, as when another process could not be injected meanwhile.
+ */
+static void keep_asked(const struct python_steps *steps)
+{
+	vec_for_each (engine, &steps->engines) {
+		if (engine->is_asked && !engine->is_searched &&
+		    python_guest__keep(engine->guest) == -ESTALE)
+			ask_again(steps, engine);
+	}
+}
+
 /* Before its probes are in place. */
 static int resolve_first(struct python_steps *steps, struct engine *engine, bool quiet)
 {
 	int err = resolve(steps, engine, &steps->search_left_ns);
+	int kept = err ? 0 : python_guest__keep(engine->guest);
 
+	/* The lease was over just before it was extended. */
+	if (kept == -ESTALE)
+		err = resolve(steps, engine, &steps->search_left_ns);
+	else if (kept)
+		err = -EBUSY;
 	while (!err && leave_lost_slots(steps, engine))
 		err = resolve(steps, engine, &steps->search_left_ns);
 	if (err && !quiet)
@@ -480,8 +509,7 @@ void python_steps__ask(struct python_steps *steps, uint32_t tgid)
 	if (!steps->wishes.count || find(steps, tgid) || open_engine(steps, tgid, true, &engine) ||
 	    !engine)
 		return;
-	write_wishes(steps, engine);
-	(void)ask(engine, FBT_PYTHON_RESOLVE);
+	ask_again(steps, engine);
 }
 
 /* The library holds no references until the window opens. */
@@ -499,6 +527,7 @@ int python_steps__search(struct python_steps *steps, const struct python_search 
 	struct engine *engine = find(steps, search->tgid);
 	int err, added;
 
+	keep_asked(steps);
 	if (!steps->wishes.count || (engine && engine->is_searched))
 		return 0;
 	if (!engine) {

@@ -19,12 +19,25 @@
 #define SEALS	   (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define TOGETHER_S 4 /* CHILDREN that are waited for one after the other take 6 s */
 
+#define WAIT_S 20
+
+/* What the libraries share with the test. */
+struct shared {
+	uint32_t is_silent; /* no order is answered */
+	uint32_t lapses;    /* how often leases are to have ended */
+	struct {
+		uint32_t answered; /* orders */
+		uint32_t lapses;
+		uint32_t is_armed;
+	} libraries[CHILDREN];
+};
+
 struct fixture {
 	struct elf_fixture *elf;
 	struct python_steps *steps;
 	function_vec functions;
 	pid_t children[CHILDREN];
-	uint32_t *is_silent; /* shared: no order is answered */
+	struct shared *shared;
 };
 
 static int setup(void **state)
@@ -33,8 +46,8 @@ static int setup(void **state)
 
 	*state = fixture;
 	fixture->steps = python_steps__new(NULL, 0);
-	fixture->is_silent = mmap(NULL, sizeof(*fixture->is_silent), PROT_READ | PROT_WRITE,
-				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	fixture->shared = mmap(NULL, sizeof(*fixture->shared), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return fixture->steps ? elf_fixture_set_up((void **)&fixture->elf) : -1;
 }
 
@@ -50,7 +63,7 @@ static int teardown(void **state)
 			waitpid(fixture->children[i], NULL, 0);
 		}
 	}
-	munmap(fixture->is_silent, sizeof(*fixture->is_silent));
+	munmap(fixture->shared, sizeof(*fixture->shared));
 	elf_fixture_tear_down((void **)&fixture->elf);
 	free(fixture);
 	return 0;
@@ -73,35 +86,81 @@ static struct fbt_python_page *make_page(void)
 	return page;
 }
 
-/* Answers that the function of the first slot is there, with these markers. NULL: none is. */
-static void answer(struct fbt_python_page *page, const struct fbt_python_slot *slot)
+static uint32_t load(const uint32_t *word)
 {
-	uint32_t order = __atomic_load_n(&page->order, __ATOMIC_ACQUIRE);
-
-	if ((order & 3) != FBT_PYTHON_ASKED)
-		return;
-	if (slot && page->command == FBT_PYTHON_RESOLVE) {
-		page->slots[0].begin = slot->begin;
-		page->slots[0].end = slot->end;
-		page->slots[0].raised = slot->raised;
-		page->slots[0].found = FBT_PYTHON_FOUND;
-	}
-	__atomic_compare_exchange_n(&page->order, &order, order & ~3u, false, __ATOMIC_ACQ_REL,
-				    __ATOMIC_ACQUIRE);
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-static _Noreturn void be_library(const uint32_t *is_silent, const struct fbt_python_slot *slot,
-				 int ready)
+static void store(uint32_t *word, uint32_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+/* The function of the first slot is there, with these markers. NULL: none is. */
+static void act(struct fbt_python_page *page, const struct fbt_python_slot *slot)
+{
+	struct fbt_python_slot *first = &page->slots[0];
+
+	if (page->command == FBT_PYTHON_DISARM) {
+		first->found = FBT_PYTHON_UNKNOWN;
+	} else if (page->command == FBT_PYTHON_ARM && first->found == FBT_PYTHON_FOUND) {
+		first->found = FBT_PYTHON_ARMED;
+	} else if (slot && page->command == FBT_PYTHON_RESOLVE) {
+		first->begin = slot->begin;
+		first->end = slot->end;
+		first->raised = slot->raised;
+		first->found = FBT_PYTHON_FOUND;
+	}
+}
+
+/* false: there is no order. */
+static bool answer(struct fbt_python_page *page, const struct fbt_python_slot *slot)
+{
+	uint32_t order = load(&page->order);
+
+	if ((order & 3) != FBT_PYTHON_ASKED)
+		return false;
+	act(page, slot);
+	return __atomic_compare_exchange_n(&page->order, &order, order & ~3u, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+static void end_lease(struct fbt_python_page *page)
+{
+	page->slots[0].found = FBT_PYTHON_UNKNOWN;
+	page->lapses++;
+	store(&page->tool, 0);
+}
+
+static _Noreturn void be_library(struct shared *shared, size_t i,
+				 const struct fbt_python_slot *slot, int ready)
 {
 	struct fbt_python_page *page = make_page();
 
 	if (write(ready, "r", 1) != 1)
 		_exit(1);
 	for (;;) {
-		if (!__atomic_load_n(is_silent, __ATOMIC_ACQUIRE))
-			answer(page, slot);
+		if (page->lapses != load(&shared->lapses)) {
+			end_lease(page);
+			store(&shared->libraries[i].lapses, page->lapses);
+		}
+		if (!load(&shared->is_silent) && answer(page, slot)) {
+			store(&shared->libraries[i].is_armed,
+			      page->slots[0].found == FBT_PYTHON_ARMED);
+			store(&shared->libraries[i].answered, shared->libraries[i].answered + 1);
+		}
 		usleep(500);
 	}
+}
+
+/* Of another process. */
+static void await(const uint32_t *word, uint32_t value)
+{
+	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + WAIT_S * NS_PER_S;
+
+	while (load(word) != value && clock_ns(CLOCK_MONOTONIC) < end_ns)
+		usleep(500);
+	assert_int_equal(load(word), value);
 }
 
 static uint32_t start(struct fixture *fixture, size_t i, const struct fbt_python_slot *slot)
@@ -112,7 +171,7 @@ static uint32_t start(struct fixture *fixture, size_t i, const struct fbt_python
 	assert_int_equal(pipe(ready), 0);
 	fixture->children[i] = child_fork();
 	if (!fixture->children[i])
-		be_library(fixture->is_silent, slot, ready[1]);
+		be_library(fixture->shared, i, slot, ready[1]);
 	close(ready[1]);
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	close(ready[0]);
@@ -167,7 +226,7 @@ static void what_does_not_answer_is_waited_for_together(void **state)
 	uint32_t tgids[CHILDREN];
 	uint64_t begin_ns;
 
-	*fixture->is_silent = 1;
+	fixture->shared->is_silent = 1;
 	for (size_t i = 0; i < CHILDREN; i++)
 		tgids[i] = start(fixture, i, NULL);
 	begin_ns = clock_ns(CLOCK_MONOTONIC);
@@ -196,6 +255,24 @@ static void what_answers_meanwhile_is_found_all_the_same(void **state)
 	dlclose(library);
 }
 
+/* While other processes were injected the lease has ended. */
+static void an_answer_that_is_gone_is_asked_for_again(void **state)
+{
+	struct fixture *fixture = *state;
+	void *library = markers_load(fixture->elf, "own", "-DNOTE");
+	struct fbt_python_slot slot = markers_slot(library);
+	uint32_t tgid = start(fixture, 0, &slot);
+
+	python_steps__ask(fixture->steps, tgid);
+	await(&fixture->shared->libraries[0].answered, 1);
+	store(&fixture->shared->lapses, 1);
+	await(&fixture->shared->libraries[0].lapses, 1);
+	assert_int_equal(search(fixture, tgid), 1);
+	assert_int_equal(python_steps__arm(fixture->steps, tgid), 0);
+	await(&fixture->shared->libraries[0].is_armed, 1);
+	dlclose(library);
+}
+
 static void what_is_to_be_disarmed_is_waited_for_together(void **state)
 {
 	struct fixture *fixture = *state;
@@ -207,7 +284,7 @@ static void what_is_to_be_disarmed_is_waited_for_together(void **state)
 		assert_int_equal(search(fixture, tgid), 0);
 		assert_int_equal(python_steps__arm(fixture->steps, tgid), 0);
 	}
-	__atomic_store_n(fixture->is_silent, 1, __ATOMIC_RELEASE);
+	store(&fixture->shared->is_silent, 1);
 	begin_ns = clock_ns(CLOCK_MONOTONIC);
 	python_steps__disarm(fixture->steps);
 	assert_true(clock_ns(CLOCK_MONOTONIC) - begin_ns < TOGETHER_S * NS_PER_S);
@@ -221,6 +298,7 @@ int main(void)
 		CASE(markers_of_a_foreign_file_are_no_step_function),
 		CASE(what_does_not_answer_is_waited_for_together),
 		CASE(what_answers_meanwhile_is_found_all_the_same),
+		CASE(an_answer_that_is_gone_is_asked_for_again),
 		CASE(what_is_to_be_disarmed_is_waited_for_together),
 	};
 
