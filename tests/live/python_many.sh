@@ -6,7 +6,8 @@
 # shellcheck source=tests/live/python/lib.sh
 . tests/live/python/lib.sh
 
-# trace_five LIBRARY…: five programs, each with one of these libraries or the only one, traced at once
+# trace_five LIBRARY…: five programs, each with one of these libraries or the only one, traced at once, as
+# processes of -p or, if ALL is set, with all others
 trace_five()
 {
 	local pids=() steps=() n
@@ -23,7 +24,11 @@ trace_five()
 	for n in {0..15}; do
 		steps+=(--step "py:__main__:f$n")
 	done
-	run_tool -p "$(IFS=, && echo "${pids[*]}")" -d 1 "${steps[@]}"
+	if [ -n "${ALL:-}" ]; then
+		run_tool -a -d 1 "${steps[@]}"
+	else
+		run_tool -p "$(IFS=, && echo "${pids[*]}")" -d 1 "${steps[@]}"
+	fi
 	end_tool
 	{ kill -9 "${pids[@]}" && wait "${pids[@]}"; } 2>/dev/null
 }
@@ -32,6 +37,9 @@ trace_five "$LIBRARY"
 is 'one file: nothing is left out' "$(grep -c 'not probed' "$OUT.err")" 0
 fact 'one file: 16 kinds' 'len({s["kind"] for s in S}) == 16'
 fact 'one file: of five processes' 'len({s["pid"] for s in S}) == 5'
+ALL=1 trace_five "$LIBRARY"
+fact 'one file, all processes: each of five has its 16 kinds' \
+	'len({(s["pid"], s["kind"]) for s in S if s["kind"] != "interval"}) == 80'
 for n in 0 1 2 3 4; do
 	cp "$LIBRARY" "$TMP/libferrum_python.$n.so"
 done

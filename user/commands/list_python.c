@@ -70,6 +70,7 @@ static int count_calls(struct python_steps *steps, const process_vec *processes,
 	python_steps__explain(steps);
 	vec_for_each (process, processes)
 		python_steps__arm(steps, process->tgid);
+	python_steps__finish_arming(steps);
 	start_ns = now_ns = clock_ns(CLOCK_MONOTONIC);
 	while (now_ns < start_ns + WATCH_NS) {
 		usleep(BEAT_US);

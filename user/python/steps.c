@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -22,6 +23,8 @@
  */
 #define ORDER_NS (2 * NS_PER_S)
 #define BEAT_NS	 (NS_PER_S / 2)
+/* How often the answers of those are looked for: an order takes some 10 us. */
+#define LOOK_US 500
 
 /*
  * The library lets its functions go by itself: see the lease in fbt_python.h. The holder may also
@@ -39,9 +42,11 @@ struct answer {
 struct engine {
 	uint32_t tgid;
 	struct python_guest *guest;
-	bool is_named;	  /* by -p */
-	bool is_searched; /* python_steps__search has looked for functions */
-	bool is_armed;
+	bool is_named;	   /* by -p */
+	bool is_searched;  /* python_steps__search has looked for functions */
+	bool is_tried;	   /* to be armed; once is enough */
+	bool is_arming;	   /* python_steps__finish_arming sees to it */
+	bool is_armed;	   /* or is to be: an order may be on its way */
 	bool is_late;	   /* a window is open, so nothing is waited for */
 	bool is_resolved;  /* its functions were looked up before, so only what is new is */
 	bool is_asked;	   /* an order waits for its answer */
@@ -557,6 +562,7 @@ static int await_answer(struct engine *engine)
 		engine->is_asked = false;
 	if (err != -EAGAIN)
 		engine->is_asked = false;
+	engine->is_resolved |= !err;
 	return err;
 }
 
@@ -575,6 +581,18 @@ static int count_found(const struct python_steps *steps, const struct engine *en
 	return count;
 }
 
+/*
+ * Arms what has been looked up, unless some of it is new: that is taken and probed first, see
+ * python_steps__take.
+ */
+static int arm_known(const struct python_steps *steps, struct engine *engine)
+{
+	if (!engine->is_armed || !count_found(steps, engine, false) ||
+	    count_found(steps, engine, true))
+		return 0;
+	return ask(engine, FBT_PYTHON_ARM);
+}
+
 int python_steps__look(struct python_steps *steps, uint32_t tgid)
 {
 	struct engine *engine = find(steps, tgid);
@@ -591,7 +609,8 @@ int python_steps__look(struct python_steps *steps, uint32_t tgid)
 		err = await_answer(engine);
 		if (!err && leave_lost_slots(steps, engine))
 			return -EAGAIN;
-		engine->is_resolved |= !err;
+		if (!err)
+			(void)arm_known(steps, engine);
 		return err ? err : count_found(steps, engine, true);
 	}
 	write_wishes(steps, engine);
@@ -609,64 +628,145 @@ int python_steps__take(struct python_steps *steps, uint32_t tgid, function_vec *
 	return take_answers(steps, engine, functions);
 }
 
-/* The library keeps what it was asked to look up until it is armed. */
-static int arm_late(struct engine *engine)
+/*
+ * The library keeps what it was asked to look up until it is armed. Where nothing waits for that,
+ * as in one that is armed, no order is given: it would take the place of one that is on its way.
+ */
+static int arm_late(const struct python_steps *steps, struct engine *engine)
 {
-	int err = ask(engine, FBT_PYTHON_ARM);
+	int err;
 
 	engine->is_armed = true;
+	err = engine->is_asked ? 0 : arm_known(steps, engine);
 	return err == -EAGAIN ? 0 : err;
 }
 
-/*
- * One that does not answer in time is armed as a late one: nothing more is waited for, and its
- * steps begin once it answers.
- */
-static void arm_later(const struct python_steps *steps, struct engine *engine, bool is_resolved)
+static int arm_named(const struct python_steps *steps, struct engine *engine)
 {
-	log_debug("process %u: its Python functions are armed once the interpreter lets go of its "
-		  "lock",
-		  engine->tgid);
-	engine->is_late = true;
+	int err = resolve(steps, engine, NULL);
+
+	if (err) {
+		tell_unserved(engine, err);
+		return err;
+	}
 	engine->is_armed = true;
-	if (is_resolved || engine->is_asked)
-		return;
-	write_wishes(steps, engine);
-	(void)ask(engine, FBT_PYTHON_RESOLVE);
+	engine->is_resolved = true;
+	err = order(engine, FBT_PYTHON_ARM, NULL);
+	if (err)
+		log_err("process %u: its Python functions could not be armed: %s", engine->tgid,
+			strerror(-err));
+	return err;
 }
 
-static bool is_slow(const struct engine *engine, int err)
+static int begin_arming(const struct python_steps *steps, struct engine *engine)
 {
-	return !engine->is_named && (err == -ETIMEDOUT || err == -EAGAIN);
+	int err;
+
+	write_wishes(steps, engine);
+	err = ask(engine, FBT_PYTHON_RESOLVE);
+	if (err && err != -EAGAIN) {
+		tell_unserved(engine, err);
+		return err;
+	}
+	engine->is_armed = true;
+	engine->is_arming = true;
+	return 0;
+}
+
+static bool has_placed(const struct python_steps *steps, const struct engine *engine)
+{
+	for (size_t i = 0; i < steps->wishes.count; i++) {
+		if (engine->is_placed[i])
+			return true;
+	}
+	return false;
 }
 
 int python_steps__arm(struct python_steps *steps, uint32_t tgid)
 {
 	struct engine *engine = find(steps, tgid);
-	bool is_resolved;
-	int err;
 
-	if (engine && engine->is_late)
-		return arm_late(engine);
-	if (!engine || engine->is_armed)
+	if (!engine || !has_placed(steps, engine))
 		return 0;
-	err = resolve(steps, engine, &steps->arm_left_ns);
-	is_resolved = !err;
-	if (!err) {
-		engine->is_armed = true;
-		engine->is_resolved = true;
-		err = order(engine, FBT_PYTHON_ARM, &steps->arm_left_ns);
-	}
-	if (is_slow(engine, err)) {
-		arm_later(steps, engine, is_resolved);
+	if (engine->is_late)
+		return arm_late(steps, engine);
+	if (engine->is_tried)
 		return 0;
+	engine->is_tried = true;
+	return engine->is_named ? arm_named(steps, engine) : begin_arming(steps, engine);
+}
+
+/* What there is to do once the library has answered. */
+static int take_arming(const struct python_steps *steps, struct engine *engine)
+{
+	int kept = python_guest__keep(engine->guest);
+
+	engine->is_asked = false;
+	if (kept == -ESTALE) {
+		engine->is_resolved = false;
+		write_wishes(steps, engine);
+		return -EAGAIN;
 	}
-	if (err && !is_resolved)
-		tell_unserved(engine, err);
-	else if (err)
-		log_err("process %u: its Python functions could not be armed: %s", tgid,
-			strerror(-err));
-	return err;
+	if (!kept && engine->is_resolved)
+		engine->is_arming = false;
+	else if (!kept)
+		tell_times(engine);
+	engine->is_resolved = true;
+	return kept;
+}
+
+/* Looks for the answer of a library, and gives the next order at once. */
+static void advance(const struct python_steps *steps, struct engine *engine)
+{
+	int err = engine->is_asked ? python_guest__poll(engine->guest) : 0;
+
+	if (!err && engine->is_asked)
+		err = take_arming(steps, engine);
+	if ((!err || err == -EAGAIN) && engine->is_arming && !engine->is_asked)
+		err = ask(engine, engine->is_resolved ? FBT_PYTHON_ARM : FBT_PYTHON_RESOLVE);
+	if (!err || err == -EAGAIN)
+		return;
+	tell_unserved(engine, err);
+	engine->is_arming = engine->is_armed = engine->is_asked = false;
+}
+
+/* false: nothing is waited for any more. */
+static bool advance_all(const struct python_steps *steps)
+{
+	bool any = false;
+
+	vec_for_each (engine, &steps->engines) {
+		if (engine->is_arming)
+			advance(steps, engine);
+		any |= engine->is_arming;
+	}
+	return any;
+}
+
+/* One that does not answer in time is armed as a late one: its order stays until it is taken. */
+static void arm_later(struct engine *engine)
+{
+	engine->is_arming = false;
+	engine->is_late = true;
+	if (!has_ended(engine->tgid))
+		log_warn("process %u: its Python steps are missing at first: the interpreter did "
+			 "not let go of its lock within %llu s; they are traced once it does",
+			 engine->tgid, (unsigned long long)(ORDER_NS / NS_PER_S));
+}
+
+void python_steps__finish_arming(struct python_steps *steps)
+{
+	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), took_ns = 0;
+
+	while (advance_all(steps) && took_ns < steps->arm_left_ns) {
+		usleep(LOOK_US);
+		took_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	}
+	steps->arm_left_ns -= took_ns < steps->arm_left_ns ? took_ns : steps->arm_left_ns;
+	vec_for_each (engine, &steps->engines) {
+		if (engine->is_arming)
+			arm_later(engine);
+	}
 }
 
 static void count_functions(const struct python_steps *steps, const struct engine *engine,
@@ -719,9 +819,8 @@ static void after_lapse(const struct python_steps *steps, struct engine *engine,
 			 engine->tgid);
 	engine->is_told = true;
 	engine->is_late = true;
-	engine->is_asked = false;
-	write_wishes(steps, engine);
-	(void)ask(engine, FBT_PYTHON_RESOLVE);
+	engine->is_resolved = false;
+	ask_again(steps, engine);
 }
 
 static void beat(const struct python_steps *steps, struct engine *engine)
@@ -731,13 +830,13 @@ static void beat(const struct python_steps *steps, struct engine *engine)
 
 	if (err)
 		after_lapse(steps, engine, err);
-	if (!engine->is_armed || !engine->is_late || !count_found(steps, engine, false))
+	if (!engine->is_armed || !engine->is_late)
 		return;
+	if (!engine->is_asked && !engine->is_resolved)
+		ask_again(steps, engine);
 	/* Its order to arm was not taken yet, or had to be withdrawn. */
-	if (engine->is_asked)
-		(void)await_answer(engine);
-	else
-		(void)ask(engine, FBT_PYTHON_ARM);
+	else if (count_found(steps, engine, false) && (!engine->is_asked || !await_answer(engine)))
+		(void)arm_known(steps, engine);
 }
 
 bool python_steps__member(const struct python_steps *steps, size_t i, struct python_member *member)

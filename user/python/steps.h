@@ -52,10 +52,12 @@ bool python_steps__is_told(const struct python_steps *steps, uint32_t tgid);
 bool python_steps__has_wishes(const struct python_steps *steps);
 
 /*
- * Their probes are in place: arms the functions of a process. 0, also where there are none, and
- * where one that -p does not name is armed later, by beat; or -errno, logged.
+ * Their probes are in place: arms the functions of a process, once. A process that -p does not name
+ * is only asked: call finish_arming once all are. It waits for them together, and then leaves those
+ * that do not answer to beat, which is said. 0, also where there are none; or -errno, logged.
  */
 int python_steps__arm(struct python_steps *steps, uint32_t tgid);
+void python_steps__finish_arming(struct python_steps *steps);
 
 /*
  * The same in a window that is open, where nothing may be waited for: look has the library look the

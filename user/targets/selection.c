@@ -224,6 +224,7 @@ int selection_attach(const struct live *live)
 		     live->options->detail == FBT_DETAIL_PROBES))
 			return err;
 	}
+	steps_found__finish_arming(live->found);
 	return 0;
 }
 

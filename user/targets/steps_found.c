@@ -483,16 +483,19 @@ int steps_found__attach(struct steps_found *found, struct traced *traced)
 	if (!err && count)
 		err = attach_probes(found, links, probes, count,
 				    steps_found__link_tgid(found, traced));
-	if (err)
-		return err;
-	if (count)
-		err = python_steps__arm(found->python, traced->tgid);
+	/* Also where a process before this one has had all places of its files probed. */
+	err = err ? err : python_steps__arm(found->python, traced->tgid);
 	if (err)
 		return err;
 	found->is_probing |= count > 0;
 	uprobes__free(traced->stale);
 	traced->stale = NULL;
 	return (int)count;
+}
+
+void steps_found__finish_arming(struct steps_found *found)
+{
+	python_steps__finish_arming(found->python);
 }
 
 void steps_found__offer_python(const struct steps_found *found, const struct traced *traced)

@@ -45,6 +45,9 @@ bool steps_found__is_probing(const struct steps_found *found);
  */
 int steps_found__attach(struct steps_found *found, struct traced *traced);
 
+/* Waits until the functions of Python are armed in all processes that attach was called for. */
+void steps_found__finish_arming(struct steps_found *found);
+
 /*
  * Whether functions of Python are looked for. explain: says why those that --step names were found
  * nowhere; call once all processes were searched.

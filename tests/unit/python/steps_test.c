@@ -269,25 +269,80 @@ static void an_answer_that_is_gone_is_asked_for_again(void **state)
 	await(&fixture->shared->libraries[0].lapses, 1);
 	assert_int_equal(search(fixture, tgid), 1);
 	assert_int_equal(python_steps__arm(fixture->steps, tgid), 0);
+	python_steps__finish_arming(fixture->steps);
 	await(&fixture->shared->libraries[0].is_armed, 1);
+	dlclose(library);
+}
+
+/* All have the function, and are about to be armed: the order of the search was taken back. */
+static void find_all(struct fixture *fixture, const struct fbt_python_slot *slot)
+{
+	for (size_t i = 0; i < CHILDREN; i++) {
+		assert_int_equal(search(fixture, start(fixture, i, slot)), 1);
+		await(&fixture->shared->libraries[i].answered, 2);
+	}
+}
+
+static void arm_all(struct fixture *fixture)
+{
+	for (size_t i = 0; i < CHILDREN; i++)
+		assert_int_equal(python_steps__arm(fixture->steps, (uint32_t)fixture->children[i]),
+				 0);
+	python_steps__finish_arming(fixture->steps);
+}
+
+static void what_is_not_armed_in_time_keeps_no_other_from_it(void **state)
+{
+	struct fixture *fixture = *state;
+	void *library = markers_load(fixture->elf, "own", "-DNOTE");
+	struct fbt_python_slot slot = markers_slot(library);
+
+	find_all(fixture, &slot);
+	kill(fixture->children[0], SIGSTOP);
+	assert_int_equal(waitpid(fixture->children[0], NULL, WUNTRACED), fixture->children[0]);
+	elf_fixture_catch_log(fixture->elf);
+	arm_all(fixture);
+	elf_fixture_check_log(fixture->elf, "Python steps are missing at first");
+	for (size_t i = 0; i < CHILDREN; i++)
+		await(&fixture->shared->libraries[i].is_armed, i != 0);
+	/* It is armed as soon as it is seen to answer. */
+	kill(fixture->children[0], SIGCONT);
+	await(&fixture->shared->libraries[0].answered, 3);
+	python_steps__beat(fixture->steps, clock_ns(CLOCK_MONOTONIC));
+	await(&fixture->shared->libraries[0].is_armed, 1);
+	dlclose(library);
+}
+
+/* Probes may be attached in a process again and again, for functions that have nothing to do with
+ * Python. */
+static void what_is_armed_is_asked_no_more(void **state)
+{
+	struct fixture *fixture = *state;
+	void *library = markers_load(fixture->elf, "own", "-DNOTE");
+	struct fbt_python_slot slot = markers_slot(library);
+
+	find_all(fixture, &slot);
+	for (int i = 0; i < 3; i++)
+		arm_all(fixture);
+	for (size_t i = 0; i < CHILDREN; i++)
+		await(&fixture->shared->libraries[i].answered, 4);
 	dlclose(library);
 }
 
 static void what_is_to_be_disarmed_is_waited_for_together(void **state)
 {
 	struct fixture *fixture = *state;
+	void *library = markers_load(fixture->elf, "own", "-DNOTE");
+	struct fbt_python_slot slot = markers_slot(library);
 	uint64_t begin_ns;
 
-	for (size_t i = 0; i < CHILDREN; i++) {
-		uint32_t tgid = start(fixture, i, NULL);
-
-		assert_int_equal(search(fixture, tgid), 0);
-		assert_int_equal(python_steps__arm(fixture->steps, tgid), 0);
-	}
+	find_all(fixture, &slot);
+	arm_all(fixture);
 	store(&fixture->shared->is_silent, 1);
 	begin_ns = clock_ns(CLOCK_MONOTONIC);
 	python_steps__disarm(fixture->steps);
 	assert_true(clock_ns(CLOCK_MONOTONIC) - begin_ns < TOGETHER_S * NS_PER_S);
+	dlclose(library);
 }
 
 int main(void)
@@ -299,6 +354,8 @@ int main(void)
 		CASE(what_does_not_answer_is_waited_for_together),
 		CASE(what_answers_meanwhile_is_found_all_the_same),
 		CASE(an_answer_that_is_gone_is_asked_for_again),
+		CASE(what_is_not_armed_in_time_keeps_no_other_from_it),
+		CASE(what_is_armed_is_asked_no_more),
 		CASE(what_is_to_be_disarmed_is_waited_for_together),
 	};
 
