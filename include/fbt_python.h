@@ -16,7 +16,8 @@
 
 #include <linux/types.h>
 
-#define FBT_PYTHON_MEMFD "ferrum-python"
+#define FBT_PYTHON_MEMFD  "ferrum-python"
+#define FBT_PYTHON_THREAD "ferrum-python" /* the name of its own thread */
 /*
  * The file of the functions by which the library calls a step's function on CPython 3.11.
  * torch.compile cannot compile a call of a built-in function that is a constant, and fails. It goes

@@ -240,7 +240,7 @@ static void *run(void *arg)
 {
 	struct guest *guest = arg;
 
-	own_thread_begin("ferrum-python");
+	own_thread_begin(FBT_PYTHON_THREAD);
 	guest->is_loaded =
 		python_api_load(&guest->python, guest->page->text, sizeof(guest->page->text));
 	guest->page->python = 3u << 8 | (uint32_t)guest->python.minor;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "fbt_python.h"
 #include "judge/peers.h"
 #include "judge/look.h"
 #include "judge/explained.h"
@@ -611,6 +612,14 @@ static const char *holder_words(const struct cause *cause)
 	return cause->waker.call_ns > cpu_ns ? NULL : ", which computed";
 }
 
+/* Whether the thread that gave the GIL back is the one of libferrum_python.so, by its name. */
+static bool is_library(const struct cause *cause, const struct window *window)
+{
+	const char *name = window__thread_name(window, cause->waker.tid);
+
+	return name && !strcmp(name, FBT_PYTHON_THREAD);
+}
+
 /* "waited 38.0 ms (usually none) for the GIL in 9 calls, 36.0 ms of it for thread 7331 "hog", …" */
 static void add_gil(struct line *line, const struct cause *cause, const struct window *window)
 {
@@ -626,7 +635,8 @@ static void add_gil(struct line *line, const struct cause *cause, const struct w
 		look_add_thread(line, cause->holders[0].owner, window);
 		add_holders(line, cause, false, window);
 	}
-	if (!cause->waker.tid)
+	/* The library's thread waited for the GIL too, and got it first: who had it is not known. */
+	if (!cause->waker.tid || (!words && is_library(cause, window)))
 		return;
 	/* The wait was not for that thread alone, which waited for the GIL itself meanwhile. */
 	if (has_other_holder(cause)) {
