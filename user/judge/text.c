@@ -635,7 +635,8 @@ static void add_gil(struct line *line, const struct cause *cause, const struct w
 		look_add_thread(line, cause->holders[0].owner, window);
 		add_holders(line, cause, false, window);
 	}
-	/* The library's thread waited for the GIL too, and got it first: who had it is not known. */
+	/* The library's thread waited for the GIL too, and got it first: who had it is not known.
+	 */
 	if (!cause->waker.tid || (!words && is_library(cause, window)))
 		return;
 	/* The wait was not for that thread alone, which waited for the GIL itself meanwhile. */
