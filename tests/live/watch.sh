@@ -99,5 +99,33 @@ is 'SIGHUP ends it too' $? 0
 is 'and its tracer' "$(tracer_of "$ENGINE")" ''
 kill -TERM "$ENGINE"
 wait "$ENGINE"
+# told REGEX COMMAND…: whether a watch says so before it is ended
+told()
+{
+	local regex=$1 status
+
+	shift
+	"$@" 2>"$TMP/told" </dev/null &
+	TOOL=$!
+	wait_for 20 grep -qE 'runs yet|^watching' "$TMP/told"
+	wait_for 2 grep -qE "$regex" "$TMP/told"
+	status=$?
+	kill -TERM "$TOOL"
+	wait "$TOOL"
+	return $status
+}
+
+if [ "$(uname -m)" = x86_64 ]; then
+	inject=("$FBT" watch --comm "none$$" --dir "$DIR" --gpu inject)
+	holds 'a filter of the service keeps it from injecting: it says so' \
+		told 'nothing is injected' "$FBT_BUILD/tests/live_inject_seccomp" enosys-rseq -- "${inject[@]}"
+	if told 'nothing is injected' "${inject[@]}"; then not_ok 'only then'; else ok 'only then'; fi
+fi
+cp "$WATCHED" "$TMP/nerdctl"
+"$TMP/nerdctl" --steps 0 --sleep-us 2000 >/dev/null &
+client=$!
+holds 'the client of a container is no engine: it says so' \
+	told "$client \\(nerdctl\\) is not the engine" "$FBT" watch --pid $client --step engine_step --dir "$DIR"
+kill $client
 is 'the filter of the tracers lets them be' "$(grep -c 'by our filter' "$LOG")" 0
 finish

@@ -5,7 +5,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "fbt_shared.h"
@@ -83,6 +86,39 @@ static void a_process_without_python_has_none(void **state)
 	assert_false(python_mapping_find((uint32_t)getpid(), &mapping));
 }
 
+/* A file of that name, mapped as code. */
+static bool is_musl_with(const char *name)
+{
+	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	char folder[] = "/tmp/interpreter_test.XXXXXX", path[96];
+	void *code;
+	bool found;
+	int fd;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0700);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	code = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_true(code != MAP_FAILED);
+	found = python_is_musl((uint32_t)getpid());
+	munmap(code, size);
+	close(fd);
+	unlink(path);
+	rmdir(folder);
+	return found;
+}
+
+static void musl_is_known_by_its_file(void **state)
+{
+	(void)state;
+	assert_false(python_is_musl((uint32_t)getpid()));
+	assert_true(is_musl_with("ld-musl-x86_64.so.1"));
+	assert_true(is_musl_with("libc.musl-x86_64.so.1"));
+	assert_false(is_musl_with("not-ld-musl-x86_64.so.1"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -91,6 +127,7 @@ int main(void)
 		cmocka_unit_test(what_has_another_form_is_nowhere),
 		cmocka_unit_test(the_runtime_lies_where_its_file_is_mapped),
 		cmocka_unit_test(a_process_without_python_has_none),
+		cmocka_unit_test(musl_is_known_by_its_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
