@@ -103,6 +103,7 @@ enum fbt_event_type {
 	FBT_EVENT_STOP_SENDER = 51,
 	FBT_EVENT_FAULT_SITES = 52,
 	FBT_EVENT_CLOCK = 53,
+	FBT_EVENT_UNSEEN = 54,
 };
 
 struct fbt_header {
@@ -609,6 +610,16 @@ struct fbt_lost {
 	__u64 count[FBT_LOST_COUNT];
 };
 
+/*
+ * Calls that no program saw. From Linux 7 on, programs of system calls may be preempted, and are
+ * left out for other threads on that CPU meanwhile. The kernel does not say whose calls these were.
+ * Sent at the end of a window, if there were any.
+ */
+struct fbt_unseen {
+	struct fbt_header header;
+	__u64 calls; /* at most, of all processes of the machine */
+};
+
 /* What the tool itself costs, measured on this machine when it attached. 0: not measured. */
 struct fbt_cost {
 	struct fbt_header header;
@@ -772,6 +783,7 @@ FBT_ASSERT_SIZE(fbt_table, 56);
 FBT_ASSERT_SIZE(fbt_thread_use, 72);
 FBT_ASSERT_SIZE(fbt_cpus, 32);
 FBT_ASSERT_SIZE(fbt_lost, 56);
+FBT_ASSERT_SIZE(fbt_unseen, 16);
 FBT_ASSERT_SIZE(fbt_cost, 88);
 FBT_ASSERT_SIZE(fbt_target_exit, 24);
 FBT_ASSERT_SIZE(fbt_window_end, 16);

@@ -631,6 +631,13 @@ static void write_lost(struct events *events)
 		lost->count[i] = line_take_number(&events->line, causes[i], 0);
 }
 
+static void write_unseen(struct events *events)
+{
+	struct fbt_unseen *unseen = record_begin(events, FBT_EVENT_UNSEEN, sizeof(*unseen));
+
+	unseen->calls = line_take_number(&events->line, "calls", 0);
+}
+
 static void write_cost(struct events *events)
 {
 	struct fbt_cost *cost = record_begin(events, FBT_EVENT_COST, sizeof(*cost));
@@ -673,15 +680,34 @@ static const struct {
 	const char *type;
 	record_writer write;
 } writers[] = {
-	{"window", write_window}, {"target", write_target},	{"thread", write_thread},
-	{"kind", write_kind},	  {"step", write_step},		{"call", write_call},
-	{"table", write_table},	  {"lost", write_lost},		{"cost", write_cost},
-	{"exit", write_exit},	  {"end", write_end},		{"unknown", write_unknown},
-	{"file", write_file},	  {"manual", write_manual},	{"hang", write_hang},
-	{"peer", write_peer},	  {"stop", write_stop},		{"thread_use", write_thread_use},
-	{"cpus", write_cpus},	  {"sampling", write_sampling}, {"ends", write_ends},
-	{"tails", write_tails},	  {"probes", write_probes},	{"wake", write_wake},
-	{"python", write_python}, {"stalls", write_stalls},	{"gap", write_gap},
+	{"window", write_window},
+	{"target", write_target},
+	{"thread", write_thread},
+	{"kind", write_kind},
+	{"step", write_step},
+	{"call", write_call},
+	{"table", write_table},
+	{"lost", write_lost},
+	{"unseen", write_unseen},
+	{"cost", write_cost},
+	{"exit", write_exit},
+	{"end", write_end},
+	{"unknown", write_unknown},
+	{"file", write_file},
+	{"manual", write_manual},
+	{"hang", write_hang},
+	{"peer", write_peer},
+	{"stop", write_stop},
+	{"thread_use", write_thread_use},
+	{"cpus", write_cpus},
+	{"sampling", write_sampling},
+	{"ends", write_ends},
+	{"tails", write_tails},
+	{"probes", write_probes},
+	{"wake", write_wake},
+	{"python", write_python},
+	{"stalls", write_stalls},
+	{"gap", write_gap},
 };
 
 record_writer record_writer_of(const char *type)

@@ -60,7 +60,7 @@ holds 'each step there was, with its calls, and no other' \
 	python3 tests/live/fault_truth.py killed "$truth" "$OUT" "$calls"
 records=$(python3 tests/live/count_records.py "$OUT.capture")
 fact "the table has the $records calls that have a record" \
-	"sum(table.values()) == $records + R['lost']['calls'] and R['lost']['total'] == 0"
+	"sum(table.values()) == $records + R['lost']['calls'] and lost == 0"
 holds 'outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 is 'all CPUs are there again' "$(cat /sys/devices/system/cpu/online)" "$(cat /sys/devices/system/cpu/present)"
 finish

@@ -355,13 +355,6 @@ trace_engine()
 	end_tool
 }
 
-# From Linux 7 on the kernel leaves out programs of system calls, and does not tell of which process: so
-# calls of others count as lost, too (docs/limits.md). Those of the engine are counted by other facts.
-may_lose_calls()
-{
-	[ "$(uname -r | cut -d. -f1)" -ge 7 ] && echo " and k != 'lost_calls'"
-}
-
 # The facts that hold in every complete run with the engine.
 check_truth()
 {
@@ -369,8 +362,7 @@ check_truth()
 	fact "$1: every call of every step in its category" 'total(S) == T["in_steps"]'
 	fact "$1: the table has exactly the engine's calls" 'near(table, T, "calls")'
 	fact "$1: and its errors" 'near(errors, T, "errors")'
-	fact "$1: nothing lost, all complete" \
-		"all(v == 0 for k, v in W.items() if k.startswith('lost_')$(may_lose_calls)) and W['incomplete_steps'] == 0"
+	fact "$1: nothing lost, all complete" 'W["incomplete_steps"] == lost == 0'
 	holds "$1: outputs are valid" "$FBT" validate "$OUT.profile" "$OUT.trace"
 }
 

@@ -62,7 +62,7 @@ fi
 go
 wait "$ENGINE"
 end_tool 0 'traced: the tool ends with 0'
-fact 'traced: nothing is lost' 'all(v == 0 for k, v in W.items() if k.startswith("lost_"))'
+fact 'traced: nothing is lost' 'lost == 0'
 fact 'traced: the peer is named with its step' \
 	"{h.get('peer_step') for h in H.values() if h['pid'] == $ENGINE and h['cause'] == 'peer_process' and
 		h['peer_did'] in ('stopped', 'asleep')} == {'peer_step'}"

@@ -9,6 +9,7 @@
     lines   what the tool said on stderr
     R       the report; table and errors are its calls and failed calls by syscall name, tables is
             table by process
+    lost    number of records that were lost
     files   what the report says of files, by output: "PATH", or "PATH (what is wrong)"
     honest  whether each of them is there, and none that it says is not
     total   sums counts of steps, in the form of the engine's account
@@ -153,6 +154,7 @@ makers = {
     "S": load_steps,
     "X": lambda: load(OUT + ".trace"),
     "R": lambda: load(OUT + ".report"),
+    "lost": lambda: load(OUT + ".report")["lost"]["total"],
     "files": load_files,
     "honest": is_honest,
     "lines": load_lines,

@@ -450,6 +450,11 @@ uint64_t loader__missed_calls(const struct loader *loader)
 	return misses_of(skel->progs.handle_sys_enter) + misses_of(skel->progs.handle_sys_exit);
 }
 
+uint64_t loader__missed_forks(const struct loader *loader)
+{
+	return misses_of(loader->skel->progs.handle_fork);
+}
+
 int loader__add_target(struct loader *loader, uint32_t tgid)
 {
 	struct fbt_target_state fresh = {0};

@@ -339,6 +339,9 @@ static void push_total(struct assembler *assembler, const struct fbt_header *eve
 	case FBT_EVENT_LOST:
 		window->lost = *(const struct fbt_lost *)event;
 		break;
+	case FBT_EVENT_UNSEEN:
+		window->unseen_calls = ((const struct fbt_unseen *)event)->calls;
+		break;
 	case FBT_EVENT_SAMPLING:
 		set_sampling(assembler, (const struct fbt_sampling *)event);
 		break;

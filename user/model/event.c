@@ -42,6 +42,7 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_CALL] = PROCESS_LAYOUT(fbt_call, 0),
 	[FBT_EVENT_TABLE] = PROCESS_LAYOUT(fbt_table, 0),
 	[FBT_EVENT_LOST] = LAYOUT(fbt_lost, 0),
+	[FBT_EVENT_UNSEEN] = LAYOUT(fbt_unseen, 0),
 	[FBT_EVENT_COST] = LAYOUT(fbt_cost, 0),
 	[FBT_EVENT_TARGET_EXIT] = PROCESS_LAYOUT(fbt_target_exit, 0),
 	[FBT_EVENT_WINDOW_END] = LAYOUT(fbt_window_end, 0),

@@ -36,6 +36,8 @@ static void add_counts(struct json_fields *shape, char lost_keys[][JSONL_KEY_SIZ
 	json_fields_uint(shape, "skipped_records", window->skipped_records);
 	if (window->unkept_records)
 		json_fields_uint(shape, "unkept_records", window->unkept_records);
+	if (window->unseen_calls)
+		json_fields_uint(shape, "unseen_calls", window->unseen_calls);
 	if (window->overflow_processes)
 		json_fields_uint(shape, "processes_left_out", window->overflow_processes);
 	json_fields_bool(shape, "cut_off", window->cut_off);

@@ -227,10 +227,14 @@ static void send_lost(struct records *records, struct json_object *shape)
 							 "lost_threads",   "lost_begins",
 							 "lost_processes", "lost_files"};
 	struct fbt_lost lost = {.header.type = 0};
+	struct fbt_unseen unseen = {.header.type = 0};
 
 	for (int i = 0; i < FBT_LOST_COUNT; i++)
 		lost.count[i] = get_count(shape, keys[i]);
 	record_send(records->output, &lost, sizeof(lost), FBT_EVENT_LOST);
+	unseen.calls = get_count(shape, "unseen_calls");
+	if (unseen.calls)
+		record_send(records->output, &unseen, sizeof(unseen), FBT_EVENT_UNSEEN);
 }
 
 static int touch_process(struct records *records, uint32_t tgid)

@@ -178,6 +178,10 @@ static void subtract_total(struct fbt_header *record, const struct fbt_header *b
 			lessen(&((struct fbt_lost *)record)->count[i],
 			       ((const struct fbt_lost *)before)->count[i]);
 		break;
+	case FBT_EVENT_UNSEEN:
+		lessen(&((struct fbt_unseen *)record)->calls,
+		       ((const struct fbt_unseen *)before)->calls);
+		break;
 	case FBT_EVENT_COST:
 		subtract_cost((struct fbt_cost *)record, (const struct fbt_cost *)before);
 		break;
@@ -206,6 +210,7 @@ static bool is_total(uint32_t type)
 {
 	switch (type) {
 	case FBT_EVENT_LOST:
+	case FBT_EVENT_UNSEEN:
 	case FBT_EVENT_COST:
 	case FBT_EVENT_SAMPLING:
 	case FBT_EVENT_ENDS:

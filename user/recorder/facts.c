@@ -39,6 +39,7 @@ bool facts_is_type(uint32_t type)
 	case FBT_EVENT_KIND:
 	case FBT_EVENT_TABLE:
 	case FBT_EVENT_LOST:
+	case FBT_EVENT_UNSEEN:
 	case FBT_EVENT_COST:
 	case FBT_EVENT_TARGET_EXIT:
 	case FBT_EVENT_FILE:

@@ -435,6 +435,8 @@ static void write_window(struct json *json, const struct window *window)
 	json_uint(json, "skipped_records", window->skipped_records);
 	if (window->unkept_records)
 		json_uint(json, "unkept_records", window->unkept_records);
+	if (window->unseen_calls)
+		json_uint(json, "unseen_calls", window->unseen_calls);
 	json_uint(json, "processes_left_out", window->overflow_processes);
 	json_uint(json, "stacks", window->stacks.taken);
 	json_uint(json, "stacks_skipped", window->stacks.skipped);

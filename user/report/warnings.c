@@ -78,6 +78,13 @@ static void warn_of_lost(const struct report *report)
 		report_line(report, STYLE_WARN, "! lost %s %s; %s", count, meaning[i],
 			    remedy_of(window, (enum fbt_lost_cause)i));
 	}
+	if (window->unseen_calls)
+		report_line(
+			report, STYLE_WARN,
+			"! up to %s system call%s of all processes together were not seen: from "
+			"Linux 7 on, the kernel leaves some out while threads compete for a CPU. "
+			"Counts of calls may be too low by that",
+			FORMAT_COUNT(window->unseen_calls), plural(window->unseen_calls));
 	if (window->skipped_records) {
 		format_count(count, window->skipped_records);
 		report_line(report, STYLE_WARN, "! %s damaged or unknown records were skipped",

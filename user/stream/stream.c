@@ -52,8 +52,7 @@ struct stream {
 	uint64_t steps_sent;
 	uint64_t late_polls;	/* of futures that began before the window */
 	uint64_t steps_dropped; /* for lack of memory */
-	uint64_t missed_before; /* loader__missed_calls() when the window began, and … */
-	uint64_t missed_calls;	/* … since then; known at its end */
+	uint64_t missed_before; /* loader__missed_calls() when the window began */
 	unsigned int file_tries;
 	uint64_t files_dropped; /* files or calls whose file record could not be sent or read */
 };
@@ -408,7 +407,7 @@ void stream__send_lost(struct stream *stream)
 	for (int i = 0; i < FBT_LOST_COUNT; i++)
 		lost.count[i] =
 			__atomic_load_n(&stream->shared->control->lost[i], __ATOMIC_RELAXED);
-	lost.count[FBT_LOST_CALLS] += call_ring__lost(stream->ring) + stream->missed_calls;
+	lost.count[FBT_LOST_CALLS] += call_ring__lost(stream->ring);
 	lost.count[FBT_LOST_THREADS] += traced_set__lost_threads(stream->traced);
 	lost.count[FBT_LOST_STEPS] += stream->steps_dropped;
 	lost.count[FBT_LOST_FILES] += stream->files_dropped;
@@ -646,20 +645,17 @@ static void send_open(struct stream *stream, const struct fbt_slot *slot, uint64
 		send_open_step(stream, slot, now_ns);
 }
 
-/* They are in no table either: this cannot be told from the count of lost calls. */
-static void count_missed(struct stream *stream)
+void stream__send_unseen(struct stream *stream)
 {
-	stream->missed_calls =
-		sub_saturating(loader__missed_calls(stream->loader), stream->missed_before);
-	if (stream->missed_calls)
-		log_warn("up to %llu system calls were not counted: on this kernel their programs "
-			 "may be preempted",
-			 (unsigned long long)stream->missed_calls);
+	struct fbt_unseen unseen = {.calls = sub_saturating(loader__missed_calls(stream->loader),
+							    stream->missed_before)};
+
+	if (unseen.calls)
+		record_send(stream->output, &unseen, sizeof(unseen), FBT_EVENT_UNSEEN);
 }
 
 void stream__finish(struct stream *stream, uint64_t now_ns)
 {
-	count_missed(stream);
 	drain_until(stream, UINT64_MAX);
 	send_steps(stream, stream->steps.count);
 	hangs__finish(stream->hangs, now_ns);

@@ -81,6 +81,10 @@ uint64_t stream__lost_threads(const struct stream *stream);
 /* Sends the lost counters if they changed. */
 void stream__send_lost(struct stream *stream);
 
+/* Sends how many calls the kernel left out since stream__discard(), if it did (struct fbt_unseen).
+ */
+void stream__send_unseen(struct stream *stream);
+
 /*
  * To be called at the end, after everything is detached: sends the rest, then the steps and calls
  * that are still open, cut off at now_ns.

@@ -40,6 +40,10 @@ static void doubt_lost(struct trust *trust, const struct window *window)
 		if (window->lost.count[i])
 			doubt(trust, "lost %s %s", FORMAT_COUNT(window->lost.count[i]), meaning[i]);
 	}
+	if (window->unseen_calls)
+		doubt(trust,
+		      "up to %s calls of all processes were not seen: Linux 7 leaves some out",
+		      FORMAT_COUNT(window->unseen_calls));
 	if (window->skipped_records)
 		doubt(trust, "%s damaged or unknown records were skipped",
 		      FORMAT_COUNT(window->skipped_records));

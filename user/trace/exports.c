@@ -364,6 +364,7 @@ static void route(void *ctx, const void *data, size_t size)
 		take_code(exports, event);
 		push_all(exports, data, size);
 		break;
+	case FBT_EVENT_UNSEEN:
 	case FBT_EVENT_COST:
 	case FBT_EVENT_EXPLAIN:
 	case FBT_EVENT_WINDOW_END:

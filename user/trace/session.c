@@ -534,7 +534,8 @@ static void search_again(struct session *session, struct traced *traced)
 
 static void rescan(struct session *session, uint64_t now_ns)
 {
-	uint64_t lost = stream__lost_threads(session->live.stream);
+	uint64_t lost = stream__lost_threads(session->live.stream) +
+			loader__missed_forks(session->live.loader);
 	struct traced *traced;
 
 	for (size_t i = 0; (traced = traced_set__at(session->live.traced, i)); i++) {
@@ -679,6 +680,7 @@ void session__send_totals(struct session *session)
 	struct fbt_cost cost = session->cost;
 
 	stream__send_lost(session->live.stream);
+	stream__send_unseen(session->live.stream);
 	send_probes(session);
 	calibrate_finish(&cost, session->live.loader, cpu_ns, stream__steps(session->live.stream));
 	steps_found__charge(session->live.found, &cost);

@@ -240,17 +240,17 @@ static void a_file_that_never_comes_is_counted(void **state)
 	assert_int_equal(files_lost(fixture), 4);
 }
 
-static void calls_that_the_kernel_left_out_are_lost(void **state)
+static void calls_that_the_kernel_left_out_are_told(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct fbt_lost *lost;
+	const struct fbt_unseen *unseen;
 
 	fixture->loader.missed = 5;
 	stream__discard(fixture->stream);
 	fixture->loader.missed = 12;
-	stream__finish(fixture->stream, 1000);
-	lost = kept(&fixture->keeper, fixture->keeper.count - 1, FBT_EVENT_LOST);
-	assert_int_equal(lost->count[FBT_LOST_CALLS], 7);
+	stream__send_unseen(fixture->stream);
+	unseen = kept(&fixture->keeper, fixture->keeper.count - 1, FBT_EVENT_UNSEEN);
+	assert_int_equal(unseen->calls, 7);
 }
 
 /* The step may have ended after the cutoff of the calls. */
@@ -463,7 +463,7 @@ int main(void)
 		TEST(a_call_waits_for_its_file),
 		TEST(a_file_that_never_comes_is_counted),
 		TEST(many_calls_do_not_wait_longer_than_one),
-		TEST(calls_that_the_kernel_left_out_are_lost),
+		TEST(calls_that_the_kernel_left_out_are_told),
 		TEST(a_step_that_came_while_calls_were_sent_waits),
 		TEST(an_open_call_of_a_step_has_its_arguments),
 		TEST(a_thread_that_is_gone_is_not_named),
