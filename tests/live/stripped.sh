@@ -50,7 +50,7 @@ is 'the engine ends as it wants' $? 0
 start_waiting "$TMP/ferrum" "$TMP/truth.json" 0
 run_tool -p "$ENGINE" -d 4
 wait_attached "$TOOL" || { cat "$OUT.err" && not_ok 'the tool attaches' && finish; }
-has 'an idle engine: it says that the step is not known yet' "$OUT.err" 'is idle: its step is one of 2 functions'
+has 'an idle engine: it says that the step is not known yet' "$OUT.err" 'no step has ended yet: its step is one of 2 functions'
 go
 end_tool
 fact 'its steps are seen' "min($whole) >= 2000"

@@ -105,10 +105,13 @@ const char *classifier__class_by(const struct classifier *classifier, const stru
 	return class_argument(window, kind, classifier->options.class_by);
 }
 
-/* A step that was cut off is not remembered: how long it would have taken is not known. */
-static bool is_memorable(const struct fbt_step *record)
+/* A step that was cut off, or left, is not remembered: how long it takes is not known. */
+static bool is_memorable(const struct step *step)
 {
-	return record->kind && record->end != FBT_END_TRUNCATED && record->end != FBT_END_EXITED;
+	const struct fbt_step *record = &step->record;
+
+	return record->kind && record->end != FBT_END_TRUNCATED && record->end != FBT_END_EXITED &&
+	       !step_end_is_late(step);
 }
 
 static double percent_of_ns(uint64_t part_ns, uint64_t whole_ns)
@@ -251,7 +254,7 @@ static struct verdict judge(struct classifier *classifier, const struct class_hi
 				  .cv_percent = (double)NAN,
 				  .drop_percent = (double)NAN};
 
-	if (class_history__is_known(history))
+	if (class_history__is_known(history) && !step_end_is_late(step))
 		hold_against(classifier, history, step, times, &verdict);
 	if (classifier->manual) {
 		if (verdict.judged && !nearest && isnan(verdict.cv_percent))
@@ -482,7 +485,7 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 	if (record->kind)
 		slow_functions__judge(classifier->profiles, window, profile_key(record, key), step,
 				      verdict.fired ? &classifier->escalation.cause : NULL);
-	if (!is_memorable(record))
+	if (!is_memorable(step))
 		return 0;
 	if (!history)
 		history = class_table__add(classifier->classes, key);

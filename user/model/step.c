@@ -29,6 +29,11 @@ void step_hand_over(struct step *step)
 	step->wokens = (woken_vec){0};
 }
 
+bool step_end_is_late(const struct step *step)
+{
+	return step->record.end == FBT_END_UNWOUND && !step->record.polls;
+}
+
 bool step_calls_known(const struct step *step)
 {
 	return !(step->record.header.flags & FBT_STEP_CALLS_UNKNOWN);
@@ -130,6 +135,7 @@ void step_split(const struct step *step, struct step_parts *parts)
 	if (wait_known)
 		ns[STEP_CPU_WAIT] = take_u64(delay_ns, &left_ns);
 	if (!parts->known) {
+		ns[STEP_STOPPED] = take_u64(stopped_ns(step), &left_ns);
 		ns[STEP_OWN] = left_ns;
 		return;
 	}

@@ -165,6 +165,12 @@ struct breakdown {
  */
 bool step_calls_known(const struct step *step);
 
+/*
+ * An exception or longjmp has left its function. That is seen only when the thread begins its next
+ * step or an outer function ends: when it really ended is not known.
+ */
+bool step_end_is_late(const struct step *step);
+
 /* Whether PyTorch's profiler was on during the step, so that it took longer than usual. */
 bool step_is_profiled(const struct step *step);
 

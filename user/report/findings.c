@@ -97,52 +97,6 @@ static struct room find_room(const struct window *window, const struct process *
 	return room;
 }
 
-/* The causes of escalations whose time is in a part, as bits. */
-static uint32_t causes_of(enum step_part part)
-{
-#define BIT(cause) (1u << CAUSE_##cause)
-	switch ((int)part) {
-	case STEP_CPU_WAIT:
-		return BIT(RUN_QUEUE) | BIT(CPU_LIMIT);
-	case STEP_FAULTS:
-	case STEP_DISK_WAIT:
-		return BIT(PAGE_FAULTS) | BIT(MEMORY_LIMIT);
-	case STEP_STOPPED:
-		return BIT(STOPPED);
-	case STEP_OFF_CPU:
-		return BIT(OFF_CPU) | BIT(MEMORY_LIMIT);
-	case STEP_AWAIT:
-		return BIT(AWAIT);
-	case STEP_CALLS + FBT_MMAP:
-		return BIT(ALLOCATION_CHURN) | BIT(THREAD_CHURN);
-	case STEP_CALLS + FBT_FUTEX:
-		return BIT(LOCK_CONTENTION) | BIT(LATE_THREAD) | BIT(THREAD_CHURN) | BIT(GIL);
-	case STEP_CALLS + FBT_IOCTL:
-		return BIT(DRIVER_CALLS);
-	case STEP_CALLS + FBT_READ:
-		return BIT(FILE_IO) | BIT(SOCKET_IO);
-	case STEP_CALLS + FBT_WRITE:
-		return BIT(FILE_IO) | BIT(SOCKET_IO) | BIT(TINY_WRITES);
-	case STEP_CALLS + FBT_OTHER:
-		return BIT(SLEEP) | BIT(SOCKET_IO) | BIT(OTHER_CALLS) | BIT(THREAD_CHURN);
-	default:
-		return 0;
-	}
-#undef BIT
-}
-
-/* What its escalated steps spent in a part above the usual. That time is a finding of its own. */
-static uint64_t escalated_ns(const struct tally_kind *kind, enum step_part part)
-{
-	uint64_t ns = 0;
-
-	for (int i = 0; i < CAUSE_COUNT; i++) {
-		if (causes_of(part) & 1u << i)
-			ns = add_saturating(ns, kind->escalated_ns[i]);
-	}
-	return ns;
-}
-
 static bool is_most_gil(const struct tally_kind *kind)
 {
 	return kind->stalls.gil_ns > kind->parts_ns[STEP_CALLS + FBT_FUTEX] / 2;
@@ -182,7 +136,7 @@ static void find_parts(const struct report *report, int function, finding_vec *f
 			.part = part,
 			.process = part == STEP_CPU_WAIT ? only_process(report->window) : NULL,
 		};
-		uint64_t usual_ns = sub_saturating(finding.ns, escalated_ns(kind, part));
+		uint64_t usual_ns = sub_saturating(finding.ns, kind->escalated_part_ns[i]);
 
 		if (percent_of((double)usual_ns, (double)kind->total_ns) < least)
 			continue;
@@ -351,7 +305,7 @@ static const char *part_advice(const struct tally_kind *kind, enum step_part par
 	case STEP_CALLS + FBT_IOCTL:
 		return cause_advice(CAUSE_DRIVER_CALLS);
 	case STEP_CALLS + FBT_OTHER:
-		return cause_advice(CAUSE_SLEEP);
+		return cause_advice(CAUSE_OTHER_CALLS);
 	default:
 		return cause_advice(CAUSE_FILE_IO);
 	}

@@ -603,7 +603,7 @@ static void write_sampling(struct json *json, const struct window *window, uint3
 	json_object_end(json);
 }
 
-/* Where the time of all steps went. The time of steps whose parts are not known is in own. */
+/* Where the time of all steps went. */
 static void write_parts(struct json *json, const struct tally_kind *kind)
 {
 	if (!kind->parts_known)
@@ -620,6 +620,8 @@ static void write_parts(struct json *json, const struct tally_kind *kind)
 			json_uint(json, name, kind->parts_ns[i]);
 	}
 	json_object_end(json);
+	if (kind->unmeasured_ns)
+		json_uint(json, "unmeasured_ns", kind->unmeasured_ns);
 	json_uint(json, "parts_known_steps", kind->parts_known);
 	json_uint(json, "faults_untimed_steps", kind->faults_untimed);
 }

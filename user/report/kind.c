@@ -294,6 +294,8 @@ static void write_slow(const struct report *report, const struct tally_kind *kin
 		       const struct tally_step *step, int arg)
 {
 	char number[FORMAT_MAX + 1], last[24] = "-", rest[3 * FORMAT_MAX] = "-";
+	/* Without its parts, what is in none of them is the whole of a kind without parts only. */
+	bool own_known = step->parts_known || !kind->parts_known;
 
 	snprintf(number, sizeof(number), "#%" PRIu64, step->number);
 	if (step->rest_ns)
@@ -305,8 +307,8 @@ static void write_slow(const struct report *report, const struct tally_kind *kin
 		snprintf(last, sizeof(last), "%" PRId64, step->args[arg]);
 	fprintf(report->out, "  %-8s %9s %9s %9s %9s  %-19s %8s\n", number,
 		FORMAT_TIME(step->start_ns), FORMAT_TIME(step->total_ns),
-		step->usual_ns ? FORMAT_TIME(step->usual_ns) : "-", FORMAT_TIME(step->own_ns), rest,
-		last);
+		step->usual_ns ? FORMAT_TIME(step->usual_ns) : "-",
+		own_known ? FORMAT_TIME(step->own_ns) : "-", rest, last);
 	write_notes(report, step);
 }
 

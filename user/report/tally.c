@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "model/syscalls.h"
 #include "report/tally.h"
 
 #include <errno.h>
@@ -433,6 +434,22 @@ static int add_to_tails(struct tally_kind *kind, const struct step *step,
 	return tail__add(class->tail, parts, step_total_ns(step));
 }
 
+static uint64_t take_all(uint64_t *ns)
+{
+	uint64_t taken = *ns;
+
+	*ns = 0;
+	return taken;
+}
+
+/* What followed its true end is in its parts too. */
+static void leave_unmeasured(struct step_parts *parts)
+{
+	parts->known = false;
+	for (int i = STEP_OWN + 1; i < STEP_PARTS; i++)
+		parts->ns[STEP_OWN] = add_saturating(parts->ns[STEP_OWN], take_all(&parts->ns[i]));
+}
+
 static int add_parts(struct tally_kind *kind, const struct step *step)
 {
 	struct step_parts parts;
@@ -440,11 +457,21 @@ static int add_parts(struct tally_kind *kind, const struct step *step)
 	for (int i = 0; i < FBT_MAPPING_COUNT; i++)
 		kind->faults_timed += step->record.faults.count[i];
 	step_split(step, &parts);
+	if (parts.known && step_end_is_late(step))
+		leave_unmeasured(&parts);
+	/*
+	 * Of a step that is still open, own code and waits are not known: one name for all of it
+	 * would be false.
+	 */
+	if (parts.known && !kind->parts_known++)
+		kind->unmeasured_ns = take_all(&kind->parts_ns[STEP_OWN]);
+	if (!parts.known && kind->parts_known)
+		kind->unmeasured_ns =
+			add_saturating(kind->unmeasured_ns, take_all(&parts.ns[STEP_OWN]));
 	for (int i = 0; i < STEP_PARTS; i++)
 		kind->parts_ns[i] = add_saturating(kind->parts_ns[i], parts.ns[i]);
 	if (!parts.known)
 		return 0;
-	kind->parts_known++;
 	kind->faults_untimed += !parts.faults_known;
 	kind->stops_unknown += !parts.stops_known;
 	return step->record.end == FBT_END_RETURN ? add_to_tails(kind, step, &parts) : 0;
@@ -538,6 +565,7 @@ static void keep_slowest(struct tally_kind *kind, const struct window *window,
 		return;
 	step_split(step, &parts);
 	entry.own_ns = parts.ns[STEP_OWN];
+	entry.parts_known = parts.known;
 	entry.arg_mask = record->arg_mask;
 	memcpy(entry.args, record->args, sizeof(entry.args));
 	if (record->header.flags & FBT_STEP_TEAM_KNOWN) {
@@ -625,14 +653,85 @@ int tally_add(struct tally *tally, const struct window *window, const struct ste
 	return err ? err : result;
 }
 
+#define PART(part)	(1u << (part))
+#define CALLS(category) PART(STEP_CALLS + FBT_##category)
+
+/* The same where no syscall is known to have taken most of the time. */
+static uint32_t parts_of_calls(enum cause_kind cause)
+{
+	switch (cause) {
+	case CAUSE_LOCK_CONTENTION:
+	case CAUSE_LATE_THREAD:
+		return CALLS(FUTEX);
+	case CAUSE_ALLOCATION_CHURN:
+		return CALLS(MMAP);
+	case CAUSE_DRIVER_CALLS:
+		return CALLS(IOCTL);
+	case CAUSE_FILE_IO:
+		return CALLS(READ) | CALLS(WRITE);
+	case CAUSE_TINY_WRITES:
+		return CALLS(WRITE);
+	case CAUSE_SOCKET_IO:
+		return CALLS(READ) | CALLS(WRITE) | CALLS(OTHER);
+	case CAUSE_THREAD_CHURN:
+		return CALLS(MMAP) | CALLS(FUTEX) | CALLS(OTHER);
+	case CAUSE_SLEEP:
+	case CAUSE_OTHER_CALLS:
+		return CALLS(OTHER);
+	default:
+		return 0;
+	}
+}
+
+/*
+ * The parts of a step that the time of a cause may be in, as bits. That of calls is in the part of
+ * the syscall that took most of it, if that is known.
+ */
+static uint32_t parts_of(const struct window *window, const struct cause *cause)
+{
+	switch (cause->kind) {
+	case CAUSE_RUN_QUEUE:
+	case CAUSE_CPU_LIMIT:
+		return PART(STEP_CPU_WAIT);
+	case CAUSE_PAGE_FAULTS:
+		return PART(STEP_FAULTS) | PART(STEP_DISK_WAIT);
+	case CAUSE_MEMORY_LIMIT:
+		return PART(STEP_FAULTS) | PART(STEP_DISK_WAIT) | PART(STEP_OFF_CPU);
+	case CAUSE_STOPPED:
+		return PART(STEP_STOPPED);
+	case CAUSE_OFF_CPU:
+		return PART(STEP_OFF_CPU);
+	case CAUSE_AWAIT:
+		return PART(STEP_AWAIT);
+	case CAUSE_GIL:
+		return CALLS(FUTEX);
+	case CAUSE_GARBAGE_COLLECTION:
+	case CAUSE_GPU_TRANSFER:
+	case CAUSE_UNKNOWN:
+	case CAUSE_COMPUTE:
+		return 0;
+	default:
+		if (cause->nr_calls)
+			return PART(STEP_CALLS + syscall_category(window->record.arch, cause->nr));
+		return parts_of_calls(cause->kind);
+	}
+}
+
 /* What is inferred is in the step's own code, not in the part that the cause belongs to. */
-static void add_escalated(struct tally_kind *kind, const struct cause *cause)
+static void add_escalated(struct tally_kind *kind, const struct window *window,
+			  const struct cause *cause)
 {
 	uint64_t measured_ns = sub_saturating(cause_extra_ns(cause), cause->inferred_ns);
+	uint32_t parts = parts_of(window, cause);
 
 	if ((uint32_t)cause->kind < CAUSE_COUNT)
 		kind->escalated_ns[cause->kind] =
 			add_saturating(kind->escalated_ns[cause->kind], measured_ns);
+	for (int i = 0; i < STEP_PARTS; i++) {
+		if (parts & PART(i))
+			kind->escalated_part_ns[i] =
+				add_saturating(kind->escalated_part_ns[i], measured_ns);
+	}
 }
 
 int tally_escalate(struct tally *tally, const struct window *window, const struct step *step,
@@ -651,7 +750,7 @@ int tally_escalate(struct tally *tally, const struct window *window, const struc
 		slow->usual_ns = escalation->judged ? escalation->usual_ns : 0;
 	}
 	if (kind)
-		add_escalated(kind, &escalation->cause);
+		add_escalated(kind, window, &escalation->cause);
 	return escalation_tally_add(&tally->escalations, window, step, escalation);
 }
 

@@ -175,7 +175,8 @@ struct tally_step {
 	uint64_t total_ns;
 	uint64_t start_ns; /* since the window began */
 	uint64_t compute_ns;
-	uint64_t own_ns;
+	uint64_t own_ns; /* or, if its parts are not known, what is in no other part */
+	bool parts_known;
 	enum step_part rest; /* the largest of the other parts … */
 	uint64_t rest_ns;    /* … if this is not 0 */
 	uint32_t arg_mask;
@@ -240,7 +241,9 @@ struct tally_kind {
 	uint64_t compute_ns;
 	uint64_t compute_max_ns;       /* in one step */
 	uint64_t parts_ns[STEP_PARTS]; /* where total_ns went: see step_split */
-	uint64_t parts_known;	       /* steps whose parts were measured, … */
+	/* The rest of steps whose parts were not measured, where those of others were. */
+	uint64_t unmeasured_ns;
+	uint64_t parts_known;	 /* steps whose parts were measured, … */
 	uint64_t faults_untimed; /* … except page faults in this many: those are in STEP_OWN */
 	uint64_t faults_timed;	 /* page faults that were timed, of all steps */
 	uint64_t stops_unknown;	 /* steps whose short stops may not have been seen */
@@ -260,6 +263,7 @@ struct tally_kind {
 	struct tally_arg args[FBT_ARG_COUNT];
 	/* Of its escalated steps: measured time of the causes above the usual, or over budget. */
 	uint64_t escalated_ns[CAUSE_COUNT];
+	uint64_t escalated_part_ns[STEP_PARTS];	  /* the same, by the parts that it is in */
 	struct tally_step slowest[TALLY_SLOWEST]; /* slowest first; number 0: none */
 };
 

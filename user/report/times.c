@@ -106,6 +106,9 @@ void report_shares(const struct tally_kind *kind, char *to, size_t size)
 	if (tally_calls_known(kind) || kind->parts_known)
 		line_add(&line, "%.0f %% %s", percent_of((double)kind->parts_ns[STEP_OWN], total),
 			 report_part_words(kind, STEP_OWN));
+	percent = percent_of((double)kind->unmeasured_ns, total);
+	if (percent >= 1.0)
+		line_add(&line, ", %.0f %% not measured", percent);
 	sort_parts(kind, order);
 	for (int i = 0; i < 2; i++) {
 		percent = percent_of((double)kind->parts_ns[order[i]], total);
@@ -196,6 +199,8 @@ void report_times(const struct report *report, int index)
 	write_heading(report, kind);
 	write_row(report, kind, report_part(kind, STEP_OWN), kind->parts_ns[STEP_OWN], NULL);
 	write_stalls(report, kind, STEP_OWN);
+	if (kind->unmeasured_ns)
+		write_row(report, kind, "unmeasured", kind->unmeasured_ns, NULL);
 	sort_parts(kind, order);
 	for (int i = 0; i < STEP_PARTS - 1; i++) {
 		enum step_part part = (enum step_part)order[i];

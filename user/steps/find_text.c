@@ -223,9 +223,9 @@ static int add_unverified(struct search *search, const struct engine_text *known
 		search->functions->items[i]->unverified = true;
 	if (measured && search->functions->count > before)
 		tell_info(search,
-			  "process %u: is idle: its step is one of %zu function%s with a text of "
-			  "%s, which "
-			  "is checked when it computes",
+			  "process %u: no step has ended yet: its step is one of %zu function%s "
+			  "with a "
+			  "text of %s, which is checked when the engine computes",
 			  search->tgid, search->functions->count - before,
 			  search->functions->count - before == 1 ? "" : "s", known->name);
 	return err;
@@ -233,8 +233,8 @@ static int add_unverified(struct search *search, const struct engine_text *known
 
 /*
  * Adds, of the functions that refer to a text of a known engine, the one that is called as a step
- * is. If it calls others of them, it takes more time than those. If none was called, the engine is
- * idle.
+ * is. If it calls others of them, it takes more time than those. If no call of any has ended, the
+ * engine is idle, or in a long step.
  */
 static int add_step_of(struct search *search, const struct engine_text *known,
 		       function_vec *functions)
@@ -245,7 +245,9 @@ static int add_step_of(struct search *search, const struct engine_text *known,
 	uint64_t calls = 0;
 
 	for (size_t i = 0; i < functions->count; i++) {
-		calls += rates[i].calls;
+		/* One that has not ended yet may be a step that takes long. */
+		if (rates[i].mean_ns || rates[i].too_often)
+			calls += rates[i].calls;
 		if (is_step(&rates[i]) &&
 		    (best == functions->count ||
 		     rates[i].calls * rates[i].mean_ns > rates[best].calls * rates[best].mean_ns))

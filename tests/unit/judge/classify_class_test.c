@@ -180,9 +180,24 @@ static void steps_that_were_cut_off_are_judged_not_remembered(void **state)
 		push_end(fixture, FBT_END_EXITED, 0);
 	}
 	assert_int_equal(classifier__counts(fixture->classifier)->judged, 0);
-	push_end(fixture, FBT_END_UNWOUND, 0);
+	push_end(fixture, FBT_END_RETURN, 0);
 	assert_true(push_end(fixture, FBT_END_TRUNCATED, 300 * MS));
 	assert_true(push_end(fixture, FBT_END_EXITED, 300 * MS));
+	assert_int_equal(fixture->last.class_steps, 10);
+}
+
+/* What came after the exception is in it: 30 s of waiting for the next request, perhaps. */
+static void steps_that_an_exception_left_are_not_judged(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int i = 0; i < 10; i++) {
+		push_end(fixture, FBT_END_UNWOUND, 0);
+		push_end(fixture, FBT_END_RETURN, 0);
+	}
+	assert_false(push_end(fixture, FBT_END_UNWOUND, 300 * MS));
+	assert_int_equal(classifier__counts(fixture->classifier)->judged, 0);
+	assert_true(push_end(fixture, FBT_END_RETURN, 300 * MS));
 	assert_int_equal(fixture->last.class_steps, 10);
 }
 
@@ -288,6 +303,7 @@ int main(void)
 		TEST(classes_do_not_see_each_other),
 		TEST(thousands_of_classes_are_bounded),
 		TEST(steps_that_were_cut_off_are_judged_not_remembered),
+		TEST(steps_that_an_exception_left_are_not_judged),
 		TEST(steps_that_lost_calls_are_remembered),
 		TEST(intervals_are_never_judged),
 		TEST(a_step_that_spins_for_a_starved_thread_does_not_become_usual),

@@ -210,7 +210,7 @@ static void of_an_idle_engine_all_that_are_large_are_taken(void **state)
 	memset(answers, 0, sizeof(answers));
 	elf_fixture_catch_log(*state);
 	assert_int_equal(find_known(*state, true, &functions), 2);
-	elf_fixture_check_log(*state, "is idle: its step is one of 2 functions");
+	elf_fixture_check_log(*state, "no step has ended yet: its step is one of 2 functions");
 	assert_true(functions.items[0]->unverified && functions.items[1]->unverified);
 	release(&functions);
 	functions = (function_vec){0};
