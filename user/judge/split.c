@@ -152,8 +152,10 @@ static void split_hidden(const struct window *window, const struct step *step,
 
 	step_split(step, &parts);
 	give(times, CAUSE_AWAIT, parts.ns[STEP_AWAIT], left_ns);
-	if (step->record.header.flags & FBT_STEP_SCHED_UNKNOWN)
+	if (step->record.header.flags & FBT_STEP_SCHED_UNKNOWN) {
+		give(times, CAUSE_STOPPED, parts.ns[STEP_STOPPED], left_ns);
 		return;
+	}
 	give(times, CAUSE_RUN_QUEUE, sub_saturating(parts.ns[STEP_CPU_WAIT], known->all_delay_ns),
 	     left_ns);
 	give(times, CAUSE_STOPPED, parts.ns[STEP_STOPPED], left_ns);
