@@ -203,6 +203,17 @@ static void what_no_step_does_is_not_taken_for_one(void **state)
 	assert_int_equal(find_known(*state, true, &functions), 0);
 }
 
+static void of_an_engine_in_a_long_step_all_that_are_large_are_taken(void **state)
+{
+	function_vec functions = {0};
+
+	memset(answers, 0, sizeof(answers));
+	answers[0] = called(1, 0, false);
+	assert_int_equal(find_known(*state, true, &functions), 2);
+	assert_true(functions.items[0]->unverified && functions.items[1]->unverified);
+	release(&functions);
+}
+
 static void of_an_idle_engine_all_that_are_large_are_taken(void **state)
 {
 	function_vec functions = {0};
@@ -239,6 +250,7 @@ int main(void)
 			a_stripped_engine_is_known_by_the_function_that_is_called_as_a_step),
 		cmocka_unit_test(what_no_step_does_is_not_taken_for_one),
 		cmocka_unit_test(of_an_idle_engine_all_that_are_large_are_taken),
+		cmocka_unit_test(of_an_engine_in_a_long_step_all_that_are_large_are_taken),
 		cmocka_unit_test(a_known_text_is_not_looked_for_where_there_are_names),
 	};
 
