@@ -10,6 +10,7 @@
 #include <bpf/bpf_tracing.h>
 #include "fbt_shared.h"
 #include "frames.bpf.h"
+#include "own_stack.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -299,6 +300,7 @@ int handle_rate(struct pt_regs *ctx)
 	__u32 kind = cookie & FBT_PROBE_KIND;
 	struct fbt_rate *rate = bpf_map_lookup_elem(&rates, &kind);
 
+	use_own_stack(ctx);
 	if (!rate || bpf_get_current_pid_tgid() >> 32 != target_tgid)
 		return 0;
 	if (!(cookie & FBT_PROBE_END))

@@ -8,6 +8,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include "answers.bpf.h"
+#include "own_stack.bpf.h"
 #include "stalls.bpf.h"
 #include "steps.bpf.h"
 
@@ -374,6 +375,7 @@ int handle_step(struct pt_regs *ctx)
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
 
+	use_own_stack(ctx);
 	/* Detaching takes 20 to 40 ms: a step must not seem to last until it is over. */
 	if (!c || c->closed == FBT_CLOSED || (c->closed && !(cookie & FBT_PROBE_END)))
 		return 0;
