@@ -71,6 +71,13 @@ struct Holder {
 	STEP void evict_sleep();
 	STEP void run();
 	STEP void ask(int what);
+
+private:
+	// The end may have been asked for meanwhile.
+	void done(int what)
+	{
+		asked.compare_exchange_strong(what, 0);
+	}
 };
 
 static Holder holder;
@@ -89,10 +96,10 @@ STEP void Holder::run()
 	while (asked >= 0) {
 		if (asked == 1) {
 			evict_sleep();
-			asked = 0;
+			done(1);
 		} else if (asked == 2) {
 			nap(slow_us);
-			asked = 0;
+			done(2);
 			if (write(pipe[1], "x", 1) != 1)
 				exit(EXIT_FAILURE);
 		}
