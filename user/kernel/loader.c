@@ -455,6 +455,11 @@ uint64_t loader__missed_forks(const struct loader *loader)
 	return misses_of(loader->skel->progs.handle_fork);
 }
 
+uint64_t loader__missed_exits(const struct loader *loader)
+{
+	return misses_of(loader->skel->progs.handle_exit);
+}
+
 int loader__add_target(struct loader *loader, uint32_t tgid)
 {
 	struct fbt_target_state fresh = {0};

@@ -55,6 +55,9 @@ uint64_t loader__missed_calls(const struct loader *loader);
 /* The same of new threads: so many, of all processes, have no slot until they are looked for. */
 uint64_t loader__missed_forks(const struct loader *loader);
 
+/* And of threads that ended: so many, of all processes, still have their slots. */
+uint64_t loader__missed_exits(const struct loader *loader);
+
 /* From now on, new threads of tgid are traced. */
 int loader__add_target(struct loader *loader, uint32_t tgid);
 void loader__remove_target(struct loader *loader, uint32_t tgid);

@@ -542,6 +542,25 @@ void traced_set__end_slots(struct traced_set *set, const struct traced *traced, 
 	}
 }
 
+void traced_set__end_gone(struct traced_set *set, const struct traced *traced, uint64_t now_ns)
+{
+	uint32_t used = slots_used(set->shared);
+
+	for (uint32_t i = 1; i < used; i++) {
+		const struct fbt_slot *slot = &set->shared->slots[i];
+		struct thread_stat stat = {0};
+
+		if (slot->tgid != traced->tgid || slot->state != FBT_SLOT_LIVE)
+			continue;
+		if (!thread_stat_read(&stat, (struct proc_ref){slot->tgid, slot->tid}) &&
+		    stat.state != 'Z' && stat.state != 'X')
+			continue;
+		/* The exit program would have run before the thread is seen as ended. */
+		if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == FBT_SLOT_LIVE)
+			end_slot(set->shared, i, now_ns);
+	}
+}
+
 void traced_set__sum(struct traced_set *set, const struct traced *traced, uint64_t now_ns,
 		     struct process_sums *sums)
 {

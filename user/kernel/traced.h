@@ -132,6 +132,10 @@ void traced_set__collect(struct traced_set *set, void (*on_end)(void *ctx, uint3
 /* Ends the slots of a process that has ended, although its slots say that threads live. */
 void traced_set__end_slots(struct traced_set *set, const struct traced *traced, uint64_t now_ns);
 
+/* Ends those slots of a process whose threads have ended without the BPF side
+ * (loader__missed_exits). */
+void traced_set__end_gone(struct traced_set *set, const struct traced *traced, uint64_t now_ns);
+
 /* Sums over all threads of a process, ended and living, as of now_ns. */
 void traced_set__sum(struct traced_set *set, const struct traced *traced, uint64_t now_ns,
 		     struct process_sums *sums);

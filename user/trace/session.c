@@ -536,11 +536,14 @@ static void rescan(struct session *session, uint64_t now_ns)
 {
 	uint64_t lost = stream__lost_threads(session->live.stream) +
 			loader__missed_forks(session->live.loader);
+	bool exits_missed = loader__missed_exits(session->live.loader) != 0;
 	struct traced *traced;
 
 	for (size_t i = 0; (traced = traced_set__at(session->live.traced, i)); i++) {
 		if (traced->taken && (traced->missing || lost != session->lost_threads))
 			traced_set__take_threads(session->live.traced, traced->tgid, now_ns);
+		if (exits_missed)
+			traced_set__end_gone(session->live.traced, traced, now_ns);
 		if (kill((pid_t)traced->tgid, 0) && errno == ESRCH)
 			traced_set__end_slots(session->live.traced, traced, now_ns);
 		else

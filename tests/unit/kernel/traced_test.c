@@ -215,6 +215,41 @@ static void take_threads_ends_a_thread_that_has_begun_to_end(void **state)
 	assert_int_equal(fixture->shared->slots[1].died_ns, 5);
 }
 
+/* Linux 7 may leave out the program that ends slots. */
+static void threads_that_ended_unseen_are_ended(void **state)
+{
+	struct fixture *fixture = *state;
+	struct traced *traced = traced_set__add(fixture->set, (uint32_t)getpid());
+	pid_t pid = fork();
+	struct sleeper gone, stays;
+	uint32_t slot;
+	siginfo_t info;
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(0);
+	start_sleeper(&gone);
+	start_sleeper(&stays);
+	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)getpid(), 1), 3);
+	slot = slots_find(fixture->shared, gone.tid);
+	stop_sleeper(&gone);
+	traced_set__end_gone(fixture->set, traced, 9);
+	assert_int_equal(fixture->shared->slots[slot].state, FBT_SLOT_DEAD);
+	assert_int_equal(fixture->shared->slots[slot].died_ns, 9);
+	assert_int_equal(slots_find(fixture->shared, gone.tid), 0);
+	slot = slots_find(fixture->shared, stays.tid);
+	assert_int_equal(fixture->shared->slots[slot].state, FBT_SLOT_LIVE);
+	stop_sleeper(&stays);
+
+	/* Nobody has waited for this one. */
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	traced = traced_set__add(fixture->set, (uint32_t)pid);
+	slot = (uint32_t)slots_take(fixture->shared, (uint32_t)pid, (uint32_t)pid, 1);
+	traced_set__end_gone(fixture->set, traced, 9);
+	assert_int_equal(fixture->shared->slots[slot].state, FBT_SLOT_DEAD);
+	waitpid(pid, NULL, 0);
+}
+
 static void find_knows_no_untraced_thread(void **state)
 {
 	struct fixture *fixture = *state;
@@ -543,6 +578,7 @@ int main(void)
 		TEST(a_thread_that_begins_while_threads_are_listed_is_lost_once),
 		TEST(take_threads_gives_each_thread_a_slot_once),
 		TEST(take_threads_ends_a_thread_that_has_begun_to_end),
+		TEST(threads_that_ended_unseen_are_ended),
 		TEST(find_knows_no_untraced_thread),
 		TEST(add_finds_what_is_there),
 		TEST(at_goes_in_the_order_of_coming),
