@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-"""jited.py NAME: prints how often the machine code of the loaded BPF program NAME takes the address of
-a stack that belongs to the CPU, or '-' if the kernel shows no code. On x86-64 the kernel does that
+"""jited.py NAME SECONDS: waits for the BPF program NAME, at most so long, and prints how often its machine
+code takes the address of a stack that belongs to the CPU, or '-' if the kernel shows no code. On x86-64 the kernel does that
 with `add %gs:OFFSET,%r9` (do_jit of arch/x86/net/bpf_jit_comp.c), once in each function of the program
 that has such a stack."""
 import ctypes
 import os
 import struct
 import sys
+import time
 
 BPF = 321  # bpf(2) on x86-64
 NEXT_ID, FD_BY_ID, INFO_BY_FD = 11, 13, 15
@@ -45,15 +46,21 @@ def info(fd, code=None):
     return struct.unpack_from("I", room.raw, 16)[0], room.raw[64:80].rstrip(b"\0").decode()
 
 
-def main():
+def count(wanted):
     for fd in programs():
         size, name = info(fd)
-        if name == sys.argv[1][:15]:
+        if name == wanted:
             code = ctypes.create_string_buffer(size)
             info(fd, code)
-            print(code.raw.count(ADD_GS_R9) if code.raw.strip(b"\0") else "-")
-            return
-    print("no such program")
+            return code.raw.count(ADD_GS_R9) if code.raw.strip(b"\0") else "-"
+    return None
+
+
+def main():
+    end = time.monotonic() + float(sys.argv[2])
+    while (found := count(sys.argv[1][:15])) is None and time.monotonic() < end:
+        pass
+    print("no such program" if found is None else found)
 
 
 main()
