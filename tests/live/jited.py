@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-"""jited.py NAME SECONDS: waits for the BPF program NAME, at most so long, and prints how often its machine
-code takes the address of a stack that belongs to the CPU, or '-' if the kernel shows no code. On x86-64 the kernel does that
-with `add %gs:OFFSET,%r9` (do_jit of arch/x86/net/bpf_jit_comp.c), once in each function of the program
-that has such a stack."""
+"""jited.py NAME SECONDS: waits for the BPF program NAME, at most so long, and prints how often its
+machine code takes the address of a stack that belongs to the CPU, or '-' if the kernel shows no code.
+On x86-64 the kernel does that with `add %gs:OFFSET,%r9` (do_jit of arch/x86/net/bpf_jit_comp.c), once
+in each function of the program that has such a stack."""
 import ctypes
 import os
 import struct
