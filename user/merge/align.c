@@ -2,6 +2,7 @@
 #include "merge/align.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +94,7 @@ static struct range range_of(const collective_vec *a, const collective_vec *b, s
 	for (size_t k = 0; k < count && slack_of(&range) <= most; k++) {
 		const struct collective *left = &a->items[i + k], *right = &b->items[j + k];
 
-		if (left->name != right->name)
+		if (!collectives_match(left, right))
 			return (struct range){INFINITY, -INFINITY};
 		range.low = fmax(range.low, low_of(left, right));
 		range.high = fmin(range.high, high_of(left, right));
@@ -234,7 +235,8 @@ struct walk {
 	double offset;
 	double tolerance;
 	struct range ring[RING_SIZE];
-	size_t count; /* of matches */
+	size_t count;		   /* of matches */
+	size_t passed_a, passed_b; /* without a counterpart */
 	int64_t last_ns;
 };
 
@@ -259,7 +261,7 @@ static bool fits(const struct walk *walk, const struct collective *left,
 	double away = (double)llabs(right->end_ns - walk->last_ns);
 	double tolerance = walk->tolerance + ALIGN_DRIFT_MAX * away;
 
-	return left->name == right->name && low_of(left, right) <= walk->offset + tolerance &&
+	return collectives_match(left, right) && low_of(left, right) <= walk->offset + tolerance &&
 	       high_of(left, right) >= walk->offset - tolerance;
 }
 
@@ -302,8 +304,10 @@ static int walk_on(struct walk *walk, size_t i, size_t j, bool forward, int64_t 
 			i += step;
 			j += step;
 		} else if (is_left_first == forward) {
+			walk->passed_a++;
 			i += step;
 		} else {
+			walk->passed_b++;
 			j += step;
 		}
 	}
@@ -318,7 +322,7 @@ static int compare_matches(const void *left, const void *right)
 }
 
 static int find_matches(const collective_vec *a, const collective_vec *b, const struct place *place,
-			double tolerance, int64_t from_ns, match_vec *matches)
+			double tolerance, int64_t from_ns, match_vec *matches, uint64_t *compared)
 {
 	struct walk walk = {.a = a,
 			    .b = b,
@@ -330,6 +334,8 @@ static int find_matches(const collective_vec *a, const collective_vec *b, const 
 
 	if (!err && place->a && place->b)
 		err = walk_on(&back, place->a - 1, place->b - 1, false, from_ns, matches);
+	*compared = matches->count +
+		    max_u64(walk.passed_a + back.passed_a, walk.passed_b + back.passed_b);
 	if (matches->count)
 		qsort(matches->items, matches->count, sizeof(*matches->items), compare_matches);
 	return err;
@@ -494,34 +500,128 @@ static void state_error(const struct bounds *bounds, struct alignment *result)
 	result->drift_error = fmax(fabs(low_y), fabs(high_y));
 }
 
-bool align_collectives(const collective_vec *a, const collective_vec *b, bool has_guess,
-		       int64_t guess_ns, struct alignment *result)
+/* Whether the matches are the same collectives, and not others that run in the same rhythm. */
+static enum align_why judge_matches(const struct alignment *found)
 {
-	struct bounds bounds = {0};
+	if (found->matched < MATCHED_MIN)
+		return ALIGN_WHY_FEW;
+	if (found->matched * 100 < found->compared * ALIGN_MATCHED_PERCENT)
+		return ALIGN_WHY_SHARE;
+	/* In a short trace any drift fits without contradictions, so one at the limit is no sign.
+	 */
+	if (fabs(found->line.drift) >= ALIGN_DRIFT_MAX * (1 - 1e-6) &&
+	    (found->drift_error < ALIGN_DRIFT_MAX || found->slack_ns > TIMES_OFF_NS))
+		return ALIGN_WHY_DRIFT;
+	return ALIGN_WHY_NONE;
+}
+
+static int align_at(const collective_vec *a, const collective_vec *b, const struct place *place,
+		    double tolerance, struct alignment *result)
+{
 	match_vec matches = {0};
-	struct place place = {0};
-	double guess = (double)guess_ns, tolerance;
+	struct bounds bounds = {.matches = &matches};
 	int err;
 
-	*result = (struct alignment){.by = ALIGN_NOTHING};
-	tolerance = fmax(2 * TIMES_OFF_NS, fmin(usual_gap(a), usual_gap(b)) / 4);
-	if (!choose_place(a, b, has_guess ? &guess : NULL, tolerance, &place,
-			  &result->is_ambiguous))
-		return false;
 	/* In the middle the drift matters least. */
 	result->line.from_ns = b->items[b->count / 2].end_ns;
-	err = find_matches(a, b, &place, tolerance, result->line.from_ns, &matches);
-	bounds.matches = &matches;
+	err = find_matches(a, b, place, tolerance, result->line.from_ns, &matches,
+			   &result->compared);
+	result->matched = matches.count;
 	if (!err && matches.count >= MATCHED_MIN)
 		err = fit(&matches, &bounds.offset, &bounds.slope);
 	if (!err && matches.count >= MATCHED_MIN) {
 		choose_line(&bounds);
-		result->by = ALIGN_COLLECTIVES;
-		result->matched = matches.count;
 		result->line.offset_ns = llround(bounds.offset);
 		result->line.drift = bounds.slope;
 		state_error(&bounds, result);
 	}
 	vec_free(&matches);
+	return err;
+}
+
+static bool align_common(const collective_vec *a, const collective_vec *b, bool has_guess,
+			 int64_t guess_ns, struct alignment *result)
+{
+	double guess = (double)guess_ns;
+	double tolerance = fmax(2 * TIMES_OFF_NS, fmin(usual_gap(a), usual_gap(b)) / 4);
+	struct place place = {0};
+
+	if (!choose_place(a, b, has_guess ? &guess : NULL, tolerance, &place,
+			  &result->is_ambiguous)) {
+		result->why = result->is_ambiguous ? ALIGN_WHY_PLACES : ALIGN_WHY_FEW;
+		return false;
+	}
+	result->why =
+		align_at(a, b, &place, tolerance, result) ? ALIGN_WHY_FEW : judge_matches(result);
+	result->by = result->why == ALIGN_WHY_NONE ? ALIGN_COLLECTIVES : ALIGN_NOTHING;
 	return result->by == ALIGN_COLLECTIVES;
+}
+
+typedef VEC(uint32_t) group_vec;
+
+static int compare_groups(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+/* The groups of collectives, sorted; some are there more than once. */
+static int list_groups(const collective_vec *in, group_vec *groups)
+{
+	vec_for_each (collective, in) {
+		if (collective->number && vec_push(groups, collective->number))
+			return -ENOMEM;
+	}
+	vec_sort(groups, compare_groups);
+	return 0;
+}
+
+/* Those whose group the other trace has, too, or that is not known. */
+static int keep_common(const collective_vec *from, const group_vec *groups, collective_vec *kept)
+{
+	vec_for_each (collective, from) {
+		size_t at = vec_lower_bound(groups, *item, collective->number);
+
+		if (collective->number &&
+		    (at == groups->count || groups->items[at] != collective->number))
+			continue;
+		if (vec_push(kept, *collective))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+bool align_collectives(const collective_vec *a, const collective_vec *b, bool has_guess,
+		       int64_t guess_ns, struct alignment *result)
+{
+	group_vec groups_a = {0}, groups_b = {0};
+	collective_vec kept_a = {0}, kept_b = {0};
+	bool is_found = false;
+	int err;
+
+	*result = (struct alignment){.by = ALIGN_NOTHING, .why = ALIGN_WHY_FEW};
+	err = list_groups(a, &groups_a);
+	if (!err)
+		err = list_groups(b, &groups_b);
+	/* Groups that only one trace tells of say nothing. */
+	if (!err && (!groups_a.count || !groups_b.count)) {
+		is_found = align_common(a, b, has_guess, guess_ns, result);
+		goto out;
+	}
+	if (!err)
+		err = keep_common(a, &groups_b, &kept_a);
+	if (!err)
+		err = keep_common(b, &groups_a, &kept_b);
+	if (!err)
+		is_found = align_common(&kept_a, &kept_b, has_guess, guess_ns, result);
+	if (!err && min_u64(kept_a.count, kept_b.count) < MATCHED_MIN &&
+	    min_u64(a->count, b->count) >= MATCHED_MIN)
+		result->why = ALIGN_WHY_GROUPS;
+out:
+	vec_free(&groups_a);
+	vec_free(&groups_b);
+	vec_free(&kept_a);
+	vec_free(&kept_b);
+	return is_found;
 }

@@ -16,12 +16,12 @@
 #include <stdint.h>
 #include "base/vec.h"
 
-/* A collective. Times are of the trace's own clock. */
+/* A collective, or a step. Times are of the trace's own clock. */
 struct collective {
 	int64_t begin_ns;
 	int64_t end_ns;
-	uint32_t name; /* equal for the same operation in all traces */
-	uint32_t rank; /* index of the process */
+	uint32_t name;	 /* equal for the same operation in all traces */
+	uint32_t number; /* of the collective's process group, or of the step; 0: not known */
 };
 
 typedef VEC(struct collective) collective_vec;
@@ -35,10 +35,22 @@ struct clock_line {
 
 enum align_by { ALIGN_REFERENCE, ALIGN_COLLECTIVES, ALIGN_WALL_CLOCK, ALIGN_NOTHING };
 
+/* Why the clock is not by the collectives. */
+enum align_why {
+	ALIGN_WHY_NONE, /* it is */
+	ALIGN_WHY_FEW,
+	ALIGN_WHY_PLACES, /* they fit in several places */
+	ALIGN_WHY_GROUPS, /* they are of other process groups */
+	ALIGN_WHY_SHARE,  /* too many have no counterpart: see matched, compared */
+	ALIGN_WHY_DRIFT,  /* they fit only with a drift that no clock has */
+};
+
 struct alignment {
 	enum align_by by;
+	enum align_why why;
 	struct clock_line line;
 	uint64_t matched;   /* collectives that were found in both */
+	uint64_t compared;  /* of one trace, in the time of both: of the one with more */
 	uint64_t error_ns;  /* of ALIGN_COLLECTIVES: the estimate is no further off, see slack_ns */
 	double drift_error; /* the same of the drift */
 	/*
@@ -53,12 +65,30 @@ struct alignment {
 #define ALIGN_DRIFT_MAX 500e-6
 
 /*
+ * Traces that share no collective may have the same rhythm: then many match by chance. Fewer than
+ * that of those in the time of both traces, and they are not the same ones.
+ */
+#define ALIGN_MATCHED_PERCENT 95
+
+/*
  * Both are sorted by end. guess_ns: about the offset, by the wall clocks; has_guess: it is known.
- * false: too few collectives match, or they fit in several places and there is no guess; *result
- * then only has is_ambiguous. Takes at most time proportional to a + b, times a constant.
+ * false: result->why; of the rest, *result then only has is_ambiguous, matched and compared. Takes
+ * at most time proportional to a + b, times a constant.
  */
 bool align_collectives(const collective_vec *a, const collective_vec *b, bool has_guess,
 		       int64_t guess_ns, struct alignment *result);
+
+/* Whether error_ns holds: a place that was guessed may be the wrong one. */
+static inline bool alignment_error_known(const struct alignment *alignment)
+{
+	return alignment->by == ALIGN_COLLECTIVES && !alignment->is_ambiguous;
+}
+
+/* Whether they may be the same one. */
+static inline bool collectives_match(const struct collective *a, const struct collective *b)
+{
+	return a->name == b->name && (a->number == b->number || !a->number || !b->number);
+}
 
 /* The time of the other trace; no further from 0 than that, so that differences fit. */
 #define CLOCK_TIME_MAX 4000000000000000000

@@ -77,6 +77,42 @@ static uint32_t step_number(const struct source_event *event)
 		       : 0;
 }
 
+static const char *text_arg(const struct source_event *event, const char *key)
+{
+	struct json_object *value = arg_of(event, key);
+	const char *text = value ? json_object_get_string(value) : NULL;
+
+	return text ? text : "";
+}
+
+/* FNV-1a */
+static uint32_t hash_text(uint32_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 16777619u;
+	return hash;
+}
+
+/*
+ * The process group of a collective, as PyTorch's profiler writes it; 0: not known. Its ranks say
+ * who takes part; groups with other ranks may have the same name. Of a large group the profiler
+ * leaves out some of the ranks ("..."), and of the group of all, old ones do all of them ("[]").
+ */
+static uint32_t group_of(const struct source_event *event)
+{
+	const char *ranks = text_arg(event, "Process Group Ranks");
+	const char *name = text_arg(event, "Process Group Name");
+	bool is_complete = strpbrk(ranks, "0123456789") && !strstr(ranks, "...");
+	uint32_t hash = 2166136261u;
+
+	if (!*ranks && !*name)
+		return 0;
+	hash = hash_text(hash, ranks);
+	if (!is_complete)
+		hash = hash_text(hash, name);
+	return hash ? hash : 1;
+}
+
 static int take_name(struct gather_process *process, const struct source_event *event)
 {
 	struct json_object *value = arg_of(event, "name");
@@ -99,7 +135,7 @@ static int take_span(struct gather_file *file, span_vec *spans, const struct sou
 	struct collective span = {.begin_ns = event->ts_ns,
 				  .end_ns = event->ts_ns + event->dur_ns,
 				  .name = name,
-				  .rank = number};
+				  .number = number};
 
 	if (file->spans >= GATHER_SPANS_MAX) {
 		file->left_out++;
@@ -126,7 +162,7 @@ static int take_event(void *ctx, const struct source_event *event)
 	if (event->phase != 'X')
 		return 0;
 	if (collective_is(event->cat, event->name, &kind))
-		return take_span(file, &process->collectives, event, kind, 0);
+		return take_span(file, &process->collectives, event, kind, group_of(event));
 	if (!strcmp(event->cat, "step") ||
 	    (!strcmp(event->cat, "user_annotation") &&
 	     !strncmp(event->name, PROFILER_STEP, strlen(PROFILER_STEP)))) {
@@ -134,7 +170,7 @@ static int take_event(void *ctx, const struct source_event *event)
 		struct json_object *step = arg_of(event, "ferrum.step");
 
 		if (step && collective_is("step", json_object_get_string(step), &kind))
-			return take_span(file, &process->collectives, event, kind, 0);
+			return take_span(file, &process->collectives, event, kind, group_of(event));
 		return take_span(file, &process->steps, event, 0, step_number(event));
 	}
 	return 0;

@@ -18,7 +18,7 @@ struct gather_process {
 	int64_t new_pid; /* in the merged trace: no other file's process has it */
 	char *name;	 /* "" if it has none */
 	span_vec collectives;
-	span_vec steps; /* rank is the number of the step, or 0 */
+	span_vec steps;
 };
 
 struct gather_file {

@@ -19,6 +19,7 @@
 #define FLOW_ID_MAX (1ull << 53)
 
 #define PATH_COLUMNS 28
+#define WHY_TEXT     96
 
 /* Of the lane of late ranks: below the pids that gather_number makes. */
 #define LATE_PID 1999999999
@@ -60,18 +61,41 @@ static void align(struct gather_file *first, struct gather_file *file)
 	const struct gather_process *a = gather_most_collectives(first);
 	const struct gather_process *b = gather_most_collectives(file);
 	struct alignment *alignment = &file->alignment;
+	struct alignment found = {.why = ALIGN_WHY_FEW};
 	int64_t guess_ns = 0;
-	bool has_guess = wall_offset(first, file, &guess_ns), is_ambiguous = false;
+	bool has_guess = wall_offset(first, file, &guess_ns);
 
 	if (a && b &&
-	    align_collectives(&a->collectives, &b->collectives, has_guess, guess_ns, alignment))
+	    align_collectives(&a->collectives, &b->collectives, has_guess, guess_ns, &found)) {
+		*alignment = found;
 		return;
-	is_ambiguous = alignment->is_ambiguous;
+	}
 	*alignment = (struct alignment){
 		.by = has_guess ? ALIGN_WALL_CLOCK : ALIGN_NOTHING,
+		.why = found.why,
 		.line.offset_ns = guess_ns,
-		.is_ambiguous = is_ambiguous,
+		.matched = found.matched,
+		.compared = found.compared,
 	};
+}
+
+/* What is wrong with the collectives, so that the clock is not by them. */
+static const char *why_not(const struct alignment *alignment, char text[WHY_TEXT])
+{
+	switch (alignment->why) {
+	case ALIGN_WHY_PLACES:
+		return "fit in several places";
+	case ALIGN_WHY_GROUPS:
+		return "of other process groups";
+	case ALIGN_WHY_SHARE:
+		snprintf(text, WHY_TEXT, "only %s of %s match", FORMAT_COUNT(alignment->matched),
+			 FORMAT_COUNT(alignment->compared));
+		return text;
+	case ALIGN_WHY_DRIFT:
+		return "match only with an impossible drift";
+	default:
+		return "too few in common";
+	}
 }
 
 static int read_all(struct merge *merge, char *const *paths)
@@ -95,6 +119,7 @@ static int align_all(struct merge *merge)
 {
 	struct gather_file *files = merge->files;
 	uint64_t largest_ns = 0, second_ns = 0;
+	char why[WHY_TEXT];
 
 	merge->rounds.error_known = true;
 	for (size_t i = 1; i < merge->count; i++) {
@@ -102,17 +127,15 @@ static int align_all(struct merge *merge)
 
 		align(&files[0], &files[i]);
 		if (alignment->by == ALIGN_NOTHING) {
-			log_err("%s cannot be put on the clock of %s: %s, and there is no wall "
-				"clock in both. A trace in ferrum's format has one in its default "
+			log_err("%s cannot be put on the clock of %s by collectives (%s), and "
+				"there is no wall clock in both. A trace in ferrum's format has "
+				"one in its default "
 				"name (ferrum_trace_pid7_1764108000000.json); the other formats "
 				"have one inside",
-				files[i].path, files[0].path,
-				alignment->is_ambiguous
-					? "their collectives fit in several places"
-					: "they have too few collectives in common");
+				files[i].path, files[0].path, why_not(alignment, why));
 			return -EINVAL;
 		}
-		merge->rounds.error_known &= alignment->by == ALIGN_COLLECTIVES;
+		merge->rounds.error_known &= alignment_error_known(alignment);
 		if (alignment->error_ns > largest_ns) {
 			second_ns = largest_ns;
 			largest_ns = alignment->error_ns;
@@ -219,10 +242,19 @@ static const char *by_name(enum align_by by)
 	return names[by];
 }
 
+static void put_error(struct json *json, const struct alignment *alignment)
+{
+	if (alignment_error_known(alignment))
+		json_uint(json, "error_ns", alignment->error_ns);
+	else
+		json_null(json, "error_ns");
+}
+
 /* What was done to the clocks, for programs. */
 static void put_clocks(struct merge *merge)
 {
 	struct json *json = &merge->json;
+	char why[WHY_TEXT];
 
 	json_array_begin(json, "ferrum.merge");
 	for (size_t i = 0; i < merge->count; i++) {
@@ -237,11 +269,12 @@ static void put_clocks(struct merge *merge)
 		json_double(json, "drift_ppm", alignment->line.drift * 1e6);
 		if (alignment->by == ALIGN_COLLECTIVES) {
 			json_uint(json, "matched", alignment->matched);
-			json_uint(json, "error_ns", alignment->error_ns);
+			put_error(json, alignment);
 			json_uint(json, "slack_ns", alignment->slack_ns);
 			json_double(json, "drift_error_ppm", alignment->drift_error * 1e6);
 		} else if (alignment->by == ALIGN_WALL_CLOCK) {
-			json_null(json, "error_ns");
+			put_error(json, alignment);
+			json_string(json, "why", why_not(alignment, why));
 		}
 		json_object_end(json);
 	}
@@ -328,7 +361,7 @@ static const char *signed_time(char text[FORMAT_MAX + 2], int64_t ns)
 static void print_clock(const struct merge *merge, const struct gather_file *file, FILE *out)
 {
 	const struct alignment *alignment = &file->alignment;
-	char path[64], offset[FORMAT_MAX + 2] = "-", drift[48] = "-";
+	char path[64], offset[FORMAT_MAX + 2] = "-", drift[48] = "-", why[WHY_TEXT];
 	int64_t wall_ns = 0;
 	bool has_wall = wall_offset(&merge->files[0], file, &wall_ns);
 
@@ -339,7 +372,9 @@ static void print_clock(const struct merge *merge, const struct gather_file *fil
 			signed_time(offset, alignment->line.offset_ns - wall_ns);
 		snprintf(drift, sizeof(drift), "%+.2f ppm", alignment->line.drift * 1e6);
 		terminal_line(out, "  %-*s %-11s %11s %11s  %9s  %s", PATH_COLUMNS, path,
-			      "collectives", offset, drift, FORMAT_TIME(alignment->error_ns),
+			      "collectives", offset, drift,
+			      alignment_error_known(alignment) ? FORMAT_TIME(alignment->error_ns)
+							       : "not known",
 			      FORMAT_COUNT(alignment->matched));
 		if (alignment->slack_ns > NS_PER_US)
 			terminal_line(
@@ -353,8 +388,7 @@ static void print_clock(const struct merge *merge, const struct gather_file *fil
 		break;
 	case ALIGN_WALL_CLOCK:
 		terminal_line(out, "  %-*s %-11s %11s %11s  %9s  %s", PATH_COLUMNS, path,
-			      "wall clock", "-", "-", "not known",
-			      alignment->is_ambiguous ? "fit in several places" : "too few");
+			      "wall clock", "-", "-", "not known", why_not(alignment, why));
 		break;
 	default:
 		terminal_line(out, "  %-*s %-11s", PATH_COLUMNS, path, "reference");

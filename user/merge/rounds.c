@@ -83,7 +83,7 @@ static uint32_t *find_twins(const span_vec *first, const span_vec *other, int64_
 	while (twins && i < first->count && j < other->count) {
 		const struct collective *left = &first->items[i], *right = &other->items[j];
 
-		if (left->name == right->name && left->begin_ns <= right->end_ns + error_ns &&
+		if (collectives_match(left, right) && left->begin_ns <= right->end_ns + error_ns &&
 		    right->begin_ns <= left->end_ns + error_ns) {
 			twins[i++] = (uint32_t)++j;
 		} else if (left->end_ns < right->end_ns) {
@@ -134,8 +134,8 @@ static uint32_t step_at(const span_vec *steps, int64_t ns)
 	size_t at = vec_lower_bound(steps, item->end_ns, ns);
 
 	if (at < steps->count && steps->items[at].begin_ns <= ns)
-		return steps->items[at].rank;
-	return at ? steps->items[at - 1].rank : 0;
+		return steps->items[at].number;
+	return at ? steps->items[at - 1].number : 0;
 }
 
 static int add_all(struct rounds *rounds, struct gather_file *files, uint32_t *const *twins)
@@ -152,7 +152,7 @@ static int add_all(struct rounds *rounds, struct gather_file *files, uint32_t *c
 			rounds->unmatched++;
 			continue;
 		}
-		round.step = !rounds->of_collectives ? span->rank
+		round.step = !rounds->of_collectives ? span->number
 			     : host		     ? step_at(&host->steps, span->begin_ns)
 						     : 0;
 		if (vec_push(&rounds->rounds, round))

@@ -19,6 +19,7 @@ struct world {
 	int64_t wake_ns; /* a rank goes on up to that late */
 	uint32_t lost_percent;
 	int64_t wrong_ns; /* times of b are wrong by up to that */
+	uint32_t group;
 };
 
 static int64_t random_below(struct world *world, int64_t limit)
@@ -37,7 +38,8 @@ static void add(struct world *world, collective_vec *to, int64_t begin_ns, int64
 {
 	if (random_below(world, 100) < world->lost_percent)
 		return;
-	assert_int_equal(vec_push(to, ((struct collective){begin_ns, end_ns, name, 0})), 0);
+	assert_int_equal(vec_push(to, ((struct collective){begin_ns, end_ns, name, world->group})),
+			 0);
 }
 
 /* The second rank is seen from its collective number first_b on. */
@@ -84,6 +86,7 @@ static void expect_found(struct world *world, const struct alignment *found)
 	int64_t most = (int64_t)found->error_ns + 2;
 
 	assert_int_equal(found->by, ALIGN_COLLECTIVES);
+	assert_int_equal(found->why, ALIGN_WHY_NONE);
 	assert_true(off_by(world, &found->line, b[0].end_ns) <= most);
 	assert_true(off_by(world, &found->line, b[world->b.count - 1].end_ns) <= most);
 	assert_true(off_by(world, &found->line, b[world->b.count / 2].end_ns) <= most);
@@ -112,6 +115,7 @@ static void the_clock_is_found_within_the_error(void **state)
 		make(&world, 1500, (int)seed % 11 * 40);
 		assert_true(align_collectives(&world.a, &world.b, false, 0, &found));
 		assert_false(found.is_ambiguous);
+		assert_true(alignment_error_known(&found));
 		expect_found(&world, &found);
 		assert_true(found.error_ns < 100000);
 		assert_true(found.matched * 100 >= world.b.count * 95);
@@ -160,10 +164,13 @@ static void collectives_that_are_all_alike_need_a_guess(void **state)
 	assert_true(found.is_ambiguous);
 	assert_true(align_collectives(&world.a, &world.b, true, 40300000, &found));
 	assert_true(found.is_ambiguous);
+	assert_false(alignment_error_known(&found));
 	expect_found(&world, &found);
-	/* By a guess that is wrong it is wrong: but it is said to be a guess. */
-	assert_true(align_collectives(&world.a, &world.b, true, 43300000, &found));
+	/* By a guess that is wrong it is wrong, so no error can be stated. */
+	assert_true(align_collectives(&world.a, &world.b, true, 36700000, &found));
 	assert_true(found.is_ambiguous);
+	assert_true(off_by(&world, &found.line, world.b.items[500].end_ns) > 2000000);
+	assert_false(alignment_error_known(&found));
 	clear(&world);
 }
 
@@ -180,6 +187,90 @@ static void strangers_have_no_common_clock(void **state)
 	assert_false(align_collectives(&world.a, &(collective_vec){0}, true, 0, &found));
 	clear(&world);
 	clear(&other);
+}
+
+/* All-reduces of a model's layers: the rhythm is the same on each node, the collectives are not. */
+static void make_node(struct world *world, collective_vec *to, int64_t jitter_ns, uint32_t group)
+{
+	int64_t ns = 1000000;
+
+	world->group = group;
+	for (int step = 0; step < 20; step++) {
+		ns += 2000000 + random_below(world, 1000000);
+		for (int i = 0; i < 64; i++) {
+			int64_t begin_ns =
+				ns + (i % 2 ? 150000 : 60000) + random_below(world, jitter_ns);
+
+			ns = begin_ns + 15000 + random_below(world, 5000);
+			add(world, to, begin_ns, ns, 1);
+		}
+	}
+}
+
+static void nodes_in_the_same_rhythm_have_no_common_clock(void **state)
+{
+	for (uint64_t seed = 1; seed <= 100; seed++) {
+		struct world world = {.seed = seed};
+		struct alignment found;
+
+		make_node(&world, &world.a, 5000 * (int64_t)(1 + seed % 12), 0);
+		make_node(&world, &world.b, 5000 * (int64_t)(1 + seed % 12), 0);
+		assert_false(align_collectives(&world.a, &world.b, true, 0, &found));
+		assert_int_equal(found.by, ALIGN_NOTHING);
+		assert_int_not_equal(found.why, ALIGN_WHY_NONE);
+		clear(&world);
+	}
+}
+
+static void only_collectives_of_the_same_group_match(void **state)
+{
+	struct world world = {
+		.seed = 5, .step_ns = 900000, .jitter_ns = 600000, .wake_ns = 20000, .group = 7};
+	struct alignment found;
+
+	make(&world, 500, 0);
+	assert_true(align_collectives(&world.a, &world.b, false, 0, &found));
+	vec_for_each (span, &world.b)
+		span->number = 8;
+	assert_false(align_collectives(&world.a, &world.b, true, 0, &found));
+	assert_int_equal(found.why, ALIGN_WHY_GROUPS);
+	/* Not known in one of the traces. */
+	vec_for_each (span, &world.b)
+		span->number = 0;
+	assert_true(align_collectives(&world.a, &world.b, false, 0, &found));
+	clear(&world);
+}
+
+static int compare_ends(const void *left, const void *right)
+{
+	const struct collective *a = left, *b = right;
+
+	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
+}
+
+/* Tensor parallel within each node, data parallel between them: the second is what both share. */
+static void collectives_of_other_groups_are_passed(void **state)
+{
+	struct world world = {.seed = 6,
+			      .offset_ns = 7000000,
+			      .drift = 20e-6,
+			      .step_ns = 3000000,
+			      .jitter_ns = 600000,
+			      .wake_ns = 20000,
+			      .group = 3};
+	struct alignment found;
+	uint64_t shared;
+
+	make(&world, 60, 0);
+	shared = world.b.count;
+	make_node(&world, &world.a, 20000, 1);
+	make_node(&world, &world.b, 20000, 2);
+	vec_sort(&world.a, compare_ends);
+	vec_sort(&world.b, compare_ends);
+	assert_true(align_collectives(&world.a, &world.b, false, 0, &found));
+	assert_int_equal(found.matched, shared);
+	expect_found(&world, &found);
+	clear(&world);
 }
 
 static void the_place_may_be_late_in_a_long_trace(void **state)
@@ -235,6 +326,9 @@ int main(void)
 		cmocka_unit_test(wrong_times_widen_the_error),
 		cmocka_unit_test(collectives_that_are_all_alike_need_a_guess),
 		cmocka_unit_test(strangers_have_no_common_clock),
+		cmocka_unit_test(nodes_in_the_same_rhythm_have_no_common_clock),
+		cmocka_unit_test(only_collectives_of_the_same_group_match),
+		cmocka_unit_test(collectives_of_other_groups_are_passed),
 		cmocka_unit_test(the_place_may_be_late_in_a_long_trace),
 		cmocka_unit_test(times_at_the_ends_of_their_range_do_no_harm),
 		cmocka_unit_test(only_what_waits_for_all_is_a_collective),

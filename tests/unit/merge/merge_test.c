@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* From trace files to the merged one: what is said of the clock of the second trace. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <json-c/json.h>
+#include "merge/merge.h"
+
+#define OFFSET_US 8500 /* what the second clock is ahead */
+
+struct fixture {
+	char folder[32];
+	char paths[2][64];
+	char merged[64];
+	char *table;
+	size_t table_size;
+	struct json_object *result;
+};
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	strcpy(fixture->folder, "/tmp/merge_test_XXXXXX");
+	assert_non_null(mkdtemp(fixture->folder));
+	for (int i = 0; i < 2; i++)
+		snprintf(fixture->paths[i], sizeof(fixture->paths[i]), "%s/%c.json",
+			 fixture->folder, 'a' + i);
+	snprintf(fixture->merged, sizeof(fixture->merged), "%s/merged.json", fixture->folder);
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int i = 0; i < 2; i++)
+		unlink(fixture->paths[i]);
+	unlink(fixture->merged);
+	rmdir(fixture->folder);
+	json_object_put(fixture->result);
+	free(fixture->table);
+	free(fixture);
+	return 0;
+}
+
+static double random_up_to(uint64_t *seed, double limit)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return limit * (double)(*seed >> 40) / (double)(1 << 24);
+}
+
+/*
+ * A rank with 20 steps of 64 all-reduces. seed: the same one makes the same all-reduces, which the
+ * second rank enters up to 10 us apart. ranks: of the process group, or NULL.
+ */
+static void write_rank(const struct fixture *fixture, int rank, uint64_t seed, double jitter_us,
+		       const char *ranks)
+{
+	FILE *out = fopen(fixture->paths[rank], "w");
+	uint64_t own = (uint64_t)rank + 1;
+	double us = 1000;
+
+	assert_non_null(out);
+	fprintf(out,
+		"{\"baseTimeNanoseconds\":1764108000000000000,\"distributedInfo\":"
+		"{\"rank\":%d},\"traceEvents\":[",
+		rank);
+	for (int i = 0; i < 20 * 64; i++) {
+		double begin = us + (i % 2 ? 150 : 60) + random_up_to(&seed, jitter_us);
+		double early = random_up_to(&own, 10);
+
+		us = begin + 15 + (i % 64 == 63 ? 2000 + random_up_to(&seed, 50 * jitter_us) : 0);
+		fprintf(out,
+			"%s{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":"
+			"\"ncclDevKernel_AllReduce_Sum_bf16_RING_LL\",\"pid\":%d,\"tid\":7,"
+			"\"ts\":%.3f,\"dur\":%.3f",
+			i ? "," : "", 100 + rank, begin - early + rank * OFFSET_US, 15 + early);
+		if (ranks)
+			fprintf(out,
+				",\"args\":{\"Process Group Name\":\"1\","
+				"\"Process Group Ranks\":\"%s\"}",
+				ranks);
+		fputc('}', out);
+	}
+	fputs("]}", out);
+	assert_int_equal(fclose(out), 0);
+}
+
+/* Returns the second trace's clock, as the merged trace has it. */
+static struct json_object *merge(struct fixture *fixture)
+{
+	char *const paths[] = {fixture->paths[0], fixture->paths[1]};
+	FILE *out = open_memstream(&fixture->table, &fixture->table_size);
+	struct json_object *clocks;
+
+	assert_non_null(out);
+	assert_int_equal(merge_traces(paths, 2, fixture->merged, out), 0);
+	assert_int_equal(fclose(out), 0);
+	fixture->result = json_object_from_file(fixture->merged);
+	assert_non_null(fixture->result);
+	assert_true(json_object_object_get_ex(fixture->result, "ferrum.merge", &clocks));
+	return json_object_array_get_idx(clocks, 1);
+}
+
+static const char *text_of(struct json_object *clock, const char *key)
+{
+	return json_object_get_string(json_object_object_get(clock, key));
+}
+
+/* The time is not known to be right, and nothing says so. */
+static void expect_not_known(struct fixture *fixture, struct json_object *clock)
+{
+	struct json_object *events = json_object_object_get(fixture->result, "traceEvents"), *value;
+
+	assert_true(json_object_object_get_ex(clock, "error_ns", &value));
+	assert_null(value);
+	for (size_t i = 0; i < json_object_array_length(events); i++) {
+		struct json_object *event = json_object_array_get_idx(events, i);
+		struct json_object *args = json_object_object_get(event, "args"), *sure;
+
+		if (json_object_object_get_ex(args, "sure", &sure))
+			assert_false(json_object_get_boolean(sure));
+	}
+}
+
+static void shared_collectives_give_the_clock(void **state)
+{
+	struct fixture *fixture = *state;
+	struct json_object *clock, *error;
+
+	for (int rank = 0; rank < 2; rank++)
+		write_rank(fixture, rank, 1, 20, "[0, 1]");
+	clock = merge(fixture);
+	assert_string_equal(text_of(clock, "by"), "collectives");
+	assert_true(json_object_object_get_ex(clock, "error_ns", &error));
+	assert_in_range(json_object_get_int64(error), 0, 20000);
+	assert_in_range(-json_object_get_int64(json_object_object_get(clock, "offset_ns")),
+			OFFSET_US * 1000 - json_object_get_int64(error),
+			OFFSET_US * 1000 + json_object_get_int64(error));
+}
+
+/* Tensor parallel on each node: the same kernels in the same rhythm, and none in common. */
+static void collectives_of_each_node_give_no_clock(void **state)
+{
+	struct fixture *fixture = *state;
+	struct json_object *clock;
+
+	for (int rank = 0; rank < 2; rank++)
+		write_rank(fixture, rank, (uint64_t)rank + 1, 20, NULL);
+	clock = merge(fixture);
+	assert_string_equal(text_of(clock, "by"), "wall_clock");
+	assert_non_null(text_of(clock, "why"));
+	expect_not_known(fixture, clock);
+}
+
+/* Of two groups in step there is nothing but their ranks that tells them apart. */
+static void collectives_of_other_ranks_give_no_clock(void **state)
+{
+	struct fixture *fixture = *state;
+	struct json_object *clock;
+
+	write_rank(fixture, 0, 1, 20, "[0, 2]");
+	write_rank(fixture, 1, 1, 20, "[1, 3]");
+	clock = merge(fixture);
+	assert_string_equal(text_of(clock, "by"), "wall_clock");
+	assert_non_null(strstr(text_of(clock, "why"), "groups"));
+	expect_not_known(fixture, clock);
+}
+
+static void a_place_that_is_guessed_has_no_error(void **state)
+{
+	struct fixture *fixture = *state;
+	struct json_object *clock;
+
+	for (int rank = 0; rank < 2; rank++)
+		write_rank(fixture, rank, 1, 0, NULL);
+	clock = merge(fixture);
+	assert_string_equal(text_of(clock, "by"), "collectives");
+	expect_not_known(fixture, clock);
+	assert_non_null(strstr(fixture->table, "not known"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(shared_collectives_give_the_clock, setup, teardown),
+		cmocka_unit_test_setup_teardown(collectives_of_each_node_give_no_clock, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(collectives_of_other_ranks_give_no_clock, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_place_that_is_guessed_has_no_error, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
