@@ -121,6 +121,19 @@ for i in range(3000): step(20000 if i % 10 == 0 else 1200)
 '
 compare slower 3 plain slower
 
+# Code that takes more than twice as long: its steps have no counterpart, but for three. Rare steps may differ.
+make moved "$plain"'
+for i in range(3000): step(20000 if i % 10 == 0 else 1000 if i % 1000 == 5 else 2300)
+'
+compare moved 1 plain moved
+make rare_before "$plain"'
+for i in range(3000): step(4000 if i % 100 == 0 else 1000)
+'
+make rare_after "$plain"'
+for i in range(3000): step(12000 if i % 300 == 0 else 1000)
+'
+compare rare 0 rare_before rare_after
+
 # Steps of all sizes: what they wait for can be compared.
 make spread "$plain"'
 for i in range(6000): step(200 * 2 ** (8 * (spread() + 0.5)))

@@ -56,8 +56,12 @@ static int settle(const struct result *result, bool *has_regression)
 	*has_regression = result->has_regression;
 	if (result->has_regression || result->is_comparable)
 		return 0;
-	log_err("could not compare: too few steps, or no steps of the same work: trace both for "
-		"longer, under the same load");
+	log_err("could not compare: %s",
+		result->moved.count
+			? "steps of a function are only in A, others only in B, and what they had "
+			  "to do is not known: trace both with --step-arg"
+			: "too few steps, or no steps of the same work: trace both for longer, "
+			  "under the same load");
 	return -ENODATA;
 }
 

@@ -134,6 +134,25 @@ static int doubt_functions(struct result *result, int which)
 	return err;
 }
 
+static int doubt_moved(struct result *result)
+{
+	char a[CLASS_LABEL_MAX], b[CLASS_LABEL_MAX], name[96];
+	int err = 0;
+
+	vec_for_each (moved, &result->moved) {
+		shorten_name(name, sizeof(name), moved->of[0]->kind, 60);
+		err = err ? err
+			  : result__doubt(result, true,
+					  "nearly all steps of %s with %s are in A, and with %s "
+					  "in B: they may be the same steps with slower code, or "
+					  "faster, so they cannot be compared; trace with "
+					  "--step-arg",
+					  name, class_label(moved->of[0], a),
+					  class_label(moved->of[1], b));
+	}
+	return err;
+}
+
 /* Whether size is known, and what that means, is told once. */
 static int doubt_sizes(struct result *result)
 {
@@ -166,5 +185,6 @@ int result__find_doubts(struct result *result)
 		err = err ? err : doubt_steps(result, result->sides[i], side_names[i]);
 		err = err ? err : doubt_functions(result, i);
 	}
+	err = err ? err : doubt_moved(result);
 	return err ? err : doubt_sizes(result);
 }

@@ -20,6 +20,13 @@
 /* Comparable: so much of the time of one. The other may have new sorts of steps. */
 #define COMPARABLE 0.5
 
+/*
+ * A class has no counterpart if it has so much of its side's time, and the other one less than a
+ * tenth of that, which has too few steps for a median.
+ */
+#define MOVED_SHARE 0.05
+#define MOVED_LEFT  0.1
+
 static const double diff_shares[QUANTILES] = {0.5, 0.95, 0.99};
 const char *const diff_share_names[QUANTILES] = {"p50", "p95", "p99"};
 
@@ -326,6 +333,52 @@ static void judge(struct result *result)
 	}
 }
 
+static bool has_no_counterpart(const struct result *result, const struct diff_class *class,
+			       int side)
+{
+	double share[SIDES];
+
+	for (int i = 0; i < SIDES; i++) {
+		double all = (double)side_ns(result->sides[i]);
+
+		share[i] = all > 0 ? (double)class->sides[i].ns / all : 0;
+	}
+	return !class->argument && share[side] >= MOVED_SHARE &&
+	       share[!side] < MOVED_LEFT * share[side] &&
+	       class->sides[!side].quantiles[0].state != QUANTILE_KNOWN;
+}
+
+static const struct diff_class *find_without_counterpart(const struct result *result,
+							 const char *kind, int side)
+{
+	vec_for_each (class, &result->classes)
+		if (class->kind == kind && has_no_counterpart(result, class, side))
+			return class;
+	return NULL;
+}
+
+/*
+ * Steps of a function that are in A only, and others that are in B only: they may be the same ones,
+ * with slower code. By work nothing tells that from other steps, so they cannot be passed over.
+ */
+static int find_moved(struct result *result)
+{
+	vec_for_each (class, &result->classes) {
+		struct moved moved = {{find_without_counterpart(result, class->kind, 0),
+				       find_without_counterpart(result, class->kind, 1)}};
+
+		/* Once for each function. */
+		if (class != moved.of[0] || !moved.of[1])
+			continue;
+		if (vec_push(&result->moved, moved))
+			return -ENOMEM;
+		result->is_comparable = false;
+		if (result->verdict != VERDICT_WORSE)
+			result->verdict = VERDICT_CANNOT_TELL;
+	}
+	return 0;
+}
+
 static int compare_classes(const void *left, const void *right)
 {
 	const struct diff_class *a = left, *b = right;
@@ -352,8 +405,10 @@ int result__new(struct result **result, const struct side *const sides[SIDES],
 	if (!err) {
 		vec_sort(&made->classes, compare_classes);
 		judge(made);
-		err = result__find_doubts(made);
+		err = find_moved(made);
 	}
+	if (!err)
+		err = result__find_doubts(made);
 	if (err) {
 		result__free(made);
 		return err;
@@ -369,6 +424,7 @@ void result__free(struct result *result)
 	vec_for_each (doubt, &result->doubts)
 		free(doubt->text);
 	vec_free(&result->doubts);
+	vec_free(&result->moved);
 	vec_free(&result->classes);
 	free(result);
 }

@@ -59,6 +59,11 @@ struct doubt {
 	char *text;	 /* a sentence without a full stop */
 };
 
+/* Two classes of a function by work, each of which the other side has no counterpart of. */
+struct moved {
+	const struct diff_class *of[SIDES];
+};
+
 struct result {
 	const struct side *sides[SIDES];
 	struct diff_options options;
@@ -66,9 +71,11 @@ struct result {
 	VEC(struct doubt) doubts;
 	uint32_t comparisons;
 	double resolution_ns;
-	double compared[SIDES]; /* share of the time in classes whose median could be compared */
-	enum verdict verdict;	/* of all: as of the quantiles of a class */
-	bool is_comparable;	/* at least half of the time of A, or of B, could be compared */
+	double compared[SIDES];	 /* share of the time in classes whose median could be compared */
+	enum verdict verdict;	 /* of all: as of the quantiles of a class */
+	VEC(struct moved) moved; /* of a function those with most time */
+	/* At least half of the time of A, or of B, could be compared, and nothing has moved. */
+	bool is_comparable;
 	bool has_regression;
 };
 

@@ -329,6 +329,7 @@ static void write_method(const struct text *text, const struct result *result)
 	prose(text, "", "", LABEL_WIDTH, "%s",
 	      result->has_regression  ? "exit status 3: a regression"
 	      : result->is_comparable ? "exit status 0: no regression was found"
+	      : result->moved.count   ? "exit status 1: steps of a function have no counterpart"
 				      : "exit status 1: too little of the time can be compared");
 }
 
