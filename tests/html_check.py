@@ -80,10 +80,10 @@ def complaints_of_steps(data, report):
     if wrong != report['escalations']['escalated']:
         yield f"{wrong} escalated points, reported are {report['escalations']['escalated']}"
     for kind in data['kinds']:
-        reported = [k for k in report['kinds'] if k['name'] == kind['name']]
+        reported = [k for k in report['kinds'] if k['number'] == kind['kind']]
         slots = kind['timeline']['slots']
         steps = sum(count for slot in slots for _, count in slot['bins'])
-        if len(reported) != 1 or reported[0]['steps'] != steps:
+        if len(reported) != 1 or reported[0]['name'] != kind['name'] or reported[0]['steps'] != steps:
             yield f"{kind['name']}: {steps} steps over time"
         if len(reported) == 1 and sum(sum(slot['parts']) for slot in slots) != reported[0]['total_ns']:
             yield f"{kind['name']}: the parts over time are not the total"

@@ -51,4 +51,20 @@ trap 'rm -rf "$work"' EXIT
 	--html "$work/page.html" 2>/dev/null
 "$FBT_BUILD/tests/events" tests/golden/gpu.events "$work/gpu" || { echo 'not ok - GPU records are made' && exit 1; }
 "$FBT" --replay "$work/gpu" --trace none --profile none --report none --html "$work/gpu.html" 2>/dev/null
-HTML_GPU="$work/gpu.html" "$python" tests/e2e/html_browser.py "$work/page.html" "$work"
+# Two files that have a function of the same name each.
+{
+	echo 'window detail=escalated'
+	echo 'target tgid=7 comm=x exe=/usr/bin/engine'
+	echo 'thread tid=7 comm=x'
+	echo 'kind kind=1 name=llama_decode path=/usr/lib/libllama.so address=0x1000'
+	echo 'kind kind=2 name=llama_decode path=/opt/canary/libllama.so address=0x1000'
+	for ((i = 0; i < 300; i++)); do
+		at=$((i * 50000 + 1000))
+		echo "step tid=7 kind=1 start=${at}us end=$((at + 1000))us cpu=1000us"
+		((i % 3)) || echo "step tid=7 kind=2 start=$((at + 2000))us end=$((at + 9000))us cpu=7000us"
+	done
+	echo 'end end=16s'
+} >"$work/events"
+"$FBT_BUILD/tests/events" "$work/events" "$work/twins" || { echo 'not ok - twins are made' && exit 1; }
+"$FBT" --replay "$work/twins" --trace none --profile none --report none --html "$work/twins.html" 2>/dev/null
+HTML_TWINS="$work/twins.html" HTML_GPU="$work/gpu.html" "$python" tests/e2e/html_browser.py "$work/page.html" "$work"

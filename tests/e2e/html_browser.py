@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """Drives the page of html.sh in headless Chromium: PAGE FOLDER. Screenshots are left in FOLDER, or in
-$HTML_SHOTS if that is set. HTML_GPU is a page with GPU records."""
+$HTML_SHOTS if that is set. HTML_GPU is a page with GPU records, HTML_TWINS one of two functions of one name."""
 import hashlib
 import json
 import os
@@ -181,6 +181,20 @@ def gpu(driver):
     fact('without an error', not errors, errors)
 
 
+def twins(driver):
+    driver.get('file://' + os.environ['HTML_TWINS'])
+    figures = {}
+    for option in driver.find_elements(By.CSS_SELECTOR, '#kind option'):
+        option.click()
+        cards = driver.find_element(By.ID, 'cards').text.split('\n')
+        figures[option.text] = (cards[1], cards[5])
+    fact('two functions of one name have a label each',
+         set(figures) == {'llama_decode (/usr/lib/libllama.so)', 'llama_decode (/opt/canary/libllama.so)'}, figures)
+    fact('and figures of their own', sorted(figures.values()) == [('100', '7.00 ms'), ('300', '1.00 ms')], figures)
+    errors = driver.get_log('browser')
+    fact('both without an error', not errors, errors)
+
+
 for dark in (False, True):
     driver = start(dark, 1600)
     try:
@@ -194,6 +208,7 @@ for dark in (False, True):
         quiet(driver)
         if not dark:
             gpu(driver)
+            twins(driver)
     finally:
         driver.quit()
 sys.exit(bool(failures))

@@ -54,10 +54,16 @@ const state = {
 
 /* Of the kind that is shown, by time. */
 let shown = [];
-const kindReport = () => {
-	const name = kindNames.get(state.kind)?.name;
-	return report.kinds.find((kind) => kind.name === name) ?? report.kinds[0];
-};
+const kindReports = new Map(report.kinds.map((kind) => [kind.number, kind]));
+const kindReport = () => kindReports.get(state.kind) ?? report.kinds[0];
+
+/* Several files may have a function of one name. */
+function kindLabel(number) {
+	const name = kindNames.get(number)?.name ?? kindReports.get(number)?.name;
+	const path = kindReports.get(number)?.path;
+
+	return path && report.kinds.filter((kind) => kind.name === name).length > 1 ? `${name} (${path})` : name;
+}
 
 function select() {
 	shown = [];
@@ -251,7 +257,7 @@ function describe(i) {
 	const cause = causeOf(i), parts = partsOf(i), arg = columns.arg[i];
 	const kind = kindNames.get(columns.kind[i]);
 	const usual = columns.usual[i];
-	const lines = [element("b", {}, `#${columns.number[i]} ${kind?.name ?? "step"} ${duration(columns.total[i])}`)];
+	const lines = [element("b", {}, `#${columns.number[i]} ${kindLabel(columns.kind[i]) ?? "step"} ${duration(columns.total[i])}`)];
 
 	if (usual)
 		lines.push(`, usually ${duration(usual)}`);
@@ -525,7 +531,7 @@ function header() {
 	const title = process ? `${process.comm || "?"}[${process.pid}]` : report.tag;
 	const start = new Date(data.realtime_ms).toISOString().replace("T", " ").slice(0, 19);
 
-	page.replaceChildren(element("h1", {}, `${data.kinds.map((kind) => kind.name).join(", ") || "no steps"}: ${title} on ${report.host}`),
+	page.replaceChildren(element("h1", {}, `${data.kinds.map((kind) => kindLabel(kind.kind)).join(", ") || "no steps"}: ${title} on ${report.host}`),
 		element("p", {class: "dim"}, `${duration(report.window_ns)} from ${start} UTC, Linux ${report.kernel_release}, ` +
 			`ferrum-bpftrace ${report.tool_version}, ${report.tag}`));
 	if (process?.cmdline)
@@ -651,7 +657,7 @@ function stepsSection() {
 	const made = section("Every step", element("div", {class: "tools"},
 		data.kinds.length > 1 ? element("label", {}, "step function ", element("select", {id: "kind",
 			onchange: (event) => choose(Number(event.target.value))}, ...data.kinds.map((kind) =>
-			element("option", {value: kind.kind, selected: kind.kind === state.kind}, kind.name)))) : null,
+			element("option", {value: kind.kind, selected: kind.kind === state.kind}, kindLabel(kind.kind))))) : null,
 		element("label", {}, element("input", {type: "checkbox", checked: true, id: "log",
 			onchange: (event) => { state.log = event.target.checked; redraw(); }}), " log scale"),
 		element("button", {type: "button", id: "reset", onclick: () => zoom(0, windowNs)}, "whole window"),
@@ -682,7 +688,7 @@ function timeSections() {
 }
 
 function classes() {
-	const rows = report.kinds.flatMap((kind) => (kind.classes ?? []).map((group) => ({cells: [kind.name,
+	const rows = report.kinds.flatMap((kind) => (kind.classes ?? []).map((group) => ({cells: [kindLabel(kind.number),
 		group.by === "work_ns" ? `work ${duration(group.from)} to ${duration(group.to)}` : `${group.by} ${count(group.from)} to ${count(group.to)}`,
 		count(group.steps), duration(group.total_ns), duration(group.tail?.median?.mean_ns), duration(group.tail?.slowest?.mean_ns)]})));
 
@@ -719,7 +725,7 @@ function gpu() {
 		const figures = kind.gpu, share = (ns) => percent(ns, figures.total_ns);
 		const bound = Object.entries(figures.bound).sort((a, b) => b[1] - a[1])[0];
 
-		return {cells: [kind.name, share(figures.busy_ns), share(figures.host_wait_ns), share(figures.launch_ns),
+		return {cells: [kindLabel(kind.number), share(figures.busy_ns), share(figures.host_wait_ns), share(figures.launch_ns),
 			share(figures.queue_ns), share(figures.unattributed_ns), words(bound[0]), count(figures.kernels)]};
 	});
 
@@ -745,7 +751,7 @@ function trust() {
 		lines.push("System calls were not traced (--detail probes).");
 	for (const kind of report.kinds) {
 		if (kind.untraced_steps)
-			lines.push(`${count(kind.untraced_steps)} calls of ${kind.name} were not traced.`);
+			lines.push(`${count(kind.untraced_steps)} calls of ${kindLabel(kind.number)} were not traced.`);
 	}
 	if (cost) {
 		lines.push(`A traced system call costs ${three(cost.per_call_ps / 1000)} ns, a step up to ${duration(cost.per_step_ns)}: ` +

@@ -562,6 +562,7 @@ static void write_function(struct json *json, const struct window *window, uint3
 	char address[24];
 
 	json_string(json, "name", window__kind_name(window, index));
+	json_uint(json, "number", index);
 	json_string(json, "step_source", window__step_source(window, index));
 	json_string(json, "path", index ? known->path : NULL);
 	snprintf(address, sizeof(address), "0x%" PRIx64, (uint64_t)known->record.address);
