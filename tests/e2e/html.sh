@@ -67,4 +67,7 @@ trap 'rm -rf "$work"' EXIT
 } >"$work/events"
 "$FBT_BUILD/tests/events" "$work/events" "$work/twins" || { echo 'not ok - twins are made' && exit 1; }
 "$FBT" --replay "$work/twins" --trace none --profile none --report none --html "$work/twins.html" 2>/dev/null
-HTML_TWINS="$work/twins.html" HTML_GPU="$work/gpu.html" "$python" tests/e2e/html_browser.py "$work/page.html" "$work"
+# As if there had been more steps, and more escalated ones, than are kept for certain.
+sed -E 's/"stride":1,"escalated_kept":[0-9]+/"stride":4,"escalated_kept":1000/' "$work/page.html" >"$work/thin.html"
+sed -E 's/"stride":1,"escalated_kept":[0-9]+/"stride":4,"escalated_kept":15/' "$work/page.html" >"$work/thinner.html"
+HTML_THIN="$work/thin.html" HTML_THINNER="$work/thinner.html" HTML_TWINS="$work/twins.html" HTML_GPU="$work/gpu.html" "$python" tests/e2e/html_browser.py "$work/page.html" "$work"

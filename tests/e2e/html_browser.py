@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """Drives the page of html.sh in headless Chromium: PAGE FOLDER. Screenshots are left in FOLDER, or in
-$HTML_SHOTS if that is set. HTML_GPU is a page with GPU records, HTML_TWINS one of two functions of one name."""
+$HTML_SHOTS if that is set. HTML_GPU is a page with GPU records, HTML_TWINS one of two functions of one name,
+HTML_THIN one whose steps are not all drawn, HTML_THINNER one whose escalated steps are not all drawn."""
 import hashlib
 import json
 import os
@@ -195,6 +196,15 @@ def twins(driver):
     fact('both without an error', not errors, errors)
 
 
+def thinned(driver):
+    driver.get('file://' + os.environ['HTML_THIN'])
+    text = section(driver, 'Every step')
+    fact('of many steps all escalated ones are drawn', 'are drawn: the escalated ones, and of 4 others' in text, text)
+    driver.get('file://' + os.environ['HTML_THINNER'])
+    text = section(driver, 'Every step')
+    fact('of many escalated steps the first ones', 'are drawn: the first 15 escalated ones, and of 4 others' in text, text)
+
+
 for dark in (False, True):
     driver = start(dark, 1600)
     try:
@@ -209,6 +219,7 @@ for dark in (False, True):
         if not dark:
             gpu(driver)
             twins(driver)
+            thinned(driver)
     finally:
         driver.quit()
 sys.exit(bool(failures))

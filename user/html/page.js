@@ -653,7 +653,8 @@ function slowest() {
 }
 
 function stepsSection() {
-	const {seen, stride} = data.points;
+	const {seen, stride, escalated_kept: kept} = data.points;
+	const first = kept < report.escalations.escalated ? `first ${count(kept)} ` : "";
 	const made = section("Every step", element("div", {class: "tools"},
 		data.kinds.length > 1 ? element("label", {}, "step function ", element("select", {id: "kind",
 			onchange: (event) => choose(Number(event.target.value))}, ...data.kinds.map((kind) =>
@@ -666,7 +667,7 @@ function stepsSection() {
 
 	if (stride > 1)
 		made.append(element("p", {class: "dim"}, `${count(pointCount)} of ${count(seen)} steps are drawn: ` +
-			`the escalated ones, and of ${stride} others in a row the longest. The other charts have all steps.`));
+			`the ${first}escalated ones, and of ${stride} others in a row the longest. The other charts have all steps.`));
 	stepChart(made);
 	made.append(element("div", {class: "legend", id: "causes"}));
 }

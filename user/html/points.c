@@ -249,6 +249,7 @@ void points_write(const struct points *points, struct json *json, const char *ke
 	json_object_begin(json, key);
 	json_uint(json, "seen", points->seen);
 	json_uint(json, "stride", points->stride);
+	json_uint(json, "escalated_kept", points->wrong.count);
 	json_object_begin(json, "columns");
 	write_column(points, json, "number", number_of, 0);
 	write_column(points, json, "start", start_of, 0);

@@ -69,7 +69,10 @@ int points_end(struct points *points);
 /* Which argument of a kind's steps is written: the first that any had. */
 uint32_t points_arg(const struct points *points, uint32_t kind);
 
-/* Writes {"seen":…,"stride":…,"parts":[names],"columns":{…},"words":[[number, text], …]}. */
+/*
+ * Writes {"seen":…,"stride":…,"escalated_kept":…,"columns":{…},"words":[[number, text], …]};
+ * escalated_kept: how many of the escalated steps, the first ones, were not thinned.
+ */
 void points_write(const struct points *points, struct json *json, const char *key);
 
 void points_clear(struct points *points);
