@@ -25,6 +25,10 @@
 /* Less says nothing about the clocks. */
 #define MATCHED_MIN 3
 
+/* For so long a clock runs evenly, so that the bounds of that time do not contradict each other. */
+#define STRETCH_NS    4e9
+#define WRONG_PERCENT 2
+
 /* The last matches that tell where the next one is. */
 #define RING_SIZE 32
 
@@ -500,6 +504,43 @@ static void state_error(const struct bounds *bounds, struct alignment *result)
 	result->drift_error = fmax(fabs(low_y), fabs(high_y));
 }
 
+/* Of the bounds of a stretch, without the few of collectives that were matched wrongly. */
+static bool is_contradiction(double *lows, double *highs, size_t count)
+{
+	size_t wrong = count * WRONG_PERCENT / 100;
+
+	qsort(lows, count, sizeof(*lows), compare_doubles);
+	qsort(highs, count, sizeof(*highs), compare_doubles);
+	return lows[count - 1 - wrong] - highs[wrong] > 4 * TIMES_OFF_NS;
+}
+
+/* Whether bounds contradict each other in most stretches: a clock that was set is in one of them.
+ */
+static int find_contradictions(const struct bounds *bounds, bool *are_most)
+{
+	const match_vec *matches = bounds->matches;
+	double *lows = calloc(2 * matches->count, sizeof(*lows)), *highs = lows + matches->count;
+	size_t stretches = 0, bad = 0;
+
+	if (!lows)
+		return -ENOMEM;
+	for (size_t from = 0, i = 0; from < matches->count; from = i) {
+		double end = matches->items[from].at + STRETCH_NS;
+
+		for (; i < matches->count && matches->items[i].at <= end; i++) {
+			const struct match *match = &matches->items[i];
+
+			lows[i] = match->low - bounds->slope * match->at;
+			highs[i] = match->high - bounds->slope * match->at;
+		}
+		stretches++;
+		bad += is_contradiction(lows + from, highs + from, i - from);
+	}
+	*are_most = 2 * bad > stretches;
+	free(lows);
+	return 0;
+}
+
 /* Whether the matches are the same collectives, and not others that run in the same rhythm. */
 static enum align_why judge_matches(const struct alignment *found)
 {
@@ -534,6 +575,7 @@ static int align_at(const collective_vec *a, const collective_vec *b, const stru
 		result->line.offset_ns = llround(bounds.offset);
 		result->line.drift = bounds.slope;
 		state_error(&bounds, result);
+		err = find_contradictions(&bounds, &result->is_contradictory);
 	}
 	vec_free(&matches);
 	return err;

@@ -59,6 +59,11 @@ struct alignment {
 	 */
 	uint64_t slack_ns;
 	bool is_ambiguous; /* the collectives fit in several places; the wall clock chose */
+	/*
+	 * Bounds that are near each other in time contradict by more than times are off: these may
+	 * be other collectives in the same rhythm, as of two stages of a pipeline.
+	 */
+	bool is_contradictory;
 };
 
 /* The drift of a clock that is set by NTP is below that; so is that of one which is not. */
@@ -78,10 +83,11 @@ struct alignment {
 bool align_collectives(const collective_vec *a, const collective_vec *b, bool has_guess,
 		       int64_t guess_ns, struct alignment *result);
 
-/* Whether error_ns holds: a place that was guessed may be the wrong one. */
+/* Whether error_ns holds: a place may be the wrong one, or the collectives not the same ones. */
 static inline bool alignment_error_known(const struct alignment *alignment)
 {
-	return alignment->by == ALIGN_COLLECTIVES && !alignment->is_ambiguous;
+	return alignment->by == ALIGN_COLLECTIVES && !alignment->is_ambiguous &&
+	       !alignment->is_contradictory;
 }
 
 /* Whether they may be the same one. */

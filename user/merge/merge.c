@@ -379,9 +379,11 @@ static void print_clock(const struct merge *merge, const struct gather_file *fil
 		if (alignment->slack_ns > NS_PER_US)
 			terminal_line(
 				out,
-				"  ! its collectives contradict each other by up to %s: the "
+				"  ! its collectives contradict each other by up to %s: %sthe "
 				"times in one of the traces are not exact, or a clock was set",
-				FORMAT_TIME(2 * alignment->slack_ns));
+				FORMAT_TIME(2 * alignment->slack_ns),
+				alignment->is_contradictory ? "they are not the same ones, or "
+							    : "");
 		if (alignment->is_ambiguous)
 			terminal_line(out, "  ! they fit in several places: the one nearest to the "
 					   "wall clock was taken");

@@ -515,8 +515,8 @@ void rounds_print(const struct rounds *rounds, int64_t base_ns, FILE *out)
 			      FORMAT_COUNT(rounds->unmatched));
 	if (!rounds->error_known)
 		terminal_line(out,
-			      "! by wall clocks, whose error is not known: who was late may be "
-			      "wrong");
+			      "! by wall clocks, or by collectives that may be others: the error "
+			      "is not known, and who was late may be wrong");
 	else
 		terminal_line(out, "  differences up to %s are not reported: %s",
 			      FORMAT_TIME(max_u64(rounds->error_ns, LATE_MIN_NS)),

@@ -138,6 +138,8 @@ static void wrong_times_widen_the_error(void **state)
 	make(&world, 1500, 10);
 	assert_true(align_collectives(&world.a, &world.b, false, 0, &found));
 	assert_true(found.slack_ns > 1000);
+	/* They might as well be others. */
+	assert_false(alignment_error_known(&found));
 	/* What is wrong is 20 us on average. */
 	assert_true(off_by(&world, &found.line, world.b.items[700].end_ns) <=
 		    (int64_t)found.error_ns + 20000);
@@ -218,6 +220,35 @@ static void nodes_in_the_same_rhythm_have_no_common_clock(void **state)
 		assert_false(align_collectives(&world.a, &world.b, true, 0, &found));
 		assert_int_equal(found.by, ALIGN_NOTHING);
 		assert_int_not_equal(found.why, ALIGN_WHY_NONE);
+		clear(&world);
+	}
+}
+
+/* Two stages of a pipeline, each tensor parallel: the second one is always 5 ms later. */
+static void stages_of_a_pipeline_have_no_known_error(void **state)
+{
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct world world = {.seed = seed};
+		struct alignment found;
+		int64_t begin_ns = 0;
+
+		for (int step = 0; step < 40; step++) {
+			begin_ns += 12000000 + random_below(&world, 3000000);
+			for (int stage = 0; stage < 2; stage++) {
+				int64_t ns =
+					begin_ns + stage * 5000000 + random_below(&world, 20000);
+
+				for (int i = 0; i < 64; i++) {
+					int64_t from = ns + (i % 2 ? 150000 : 60000) +
+						       random_below(&world, 1000);
+
+					ns = from + 15000 + random_below(&world, 5000);
+					add(&world, stage ? &world.b : &world.a, from, ns, 1);
+				}
+			}
+		}
+		(void)align_collectives(&world.a, &world.b, true, 0, &found);
+		assert_false(alignment_error_known(&found));
 		clear(&world);
 	}
 }
@@ -327,6 +358,7 @@ int main(void)
 		cmocka_unit_test(collectives_that_are_all_alike_need_a_guess),
 		cmocka_unit_test(strangers_have_no_common_clock),
 		cmocka_unit_test(nodes_in_the_same_rhythm_have_no_common_clock),
+		cmocka_unit_test(stages_of_a_pipeline_have_no_known_error),
 		cmocka_unit_test(only_collectives_of_the_same_group_match),
 		cmocka_unit_test(collectives_of_other_groups_are_passed),
 		cmocka_unit_test(the_place_may_be_late_in_a_long_trace),
