@@ -519,11 +519,12 @@ static bool is_contradiction(double *lows, double *highs, size_t count)
 static int find_contradictions(const struct bounds *bounds, bool *are_most)
 {
 	const match_vec *matches = bounds->matches;
-	double *lows = calloc(2 * matches->count, sizeof(*lows)), *highs = lows + matches->count;
+	double *lows = calloc(2 * matches->count, sizeof(*lows)), *highs;
 	size_t stretches = 0, bad = 0;
 
 	if (!lows)
 		return -ENOMEM;
+	highs = lows + matches->count;
 	for (size_t from = 0, i = 0; from < matches->count; from = i) {
 		double end = matches->items[from].at + STRETCH_NS;
 
