@@ -296,7 +296,7 @@ static bool start_server(void)
 		return false;
 	server = fork();
 	if (!server) {
-		close(pipe_fds[1]);
+		/* It has inherited both ends of pipe_fds, in which threads of the program talk. */
 		close(requests[1]);
 		close(sockets[0]);
 		serve();

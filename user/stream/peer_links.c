@@ -171,13 +171,18 @@ static int compare_ordered(const void *left, const void *right)
 	return (a->tgid > b->tgid) - (a->tgid < b->tgid);
 }
 
-/* All other processes, the parent first and then by the distance of their ids. */
+/*
+ * All other processes, the parent first and then by the distance of their ids. Before them the own
+ * one, if it may hold the far end.
+ */
 static void find_order(struct search *search)
 {
 	struct thread_stat stat = {0};
 	VEC(struct ordered) ordered = {0};
 	pid_vec ids = {0};
 
+	if (search->end_count && vec_push(&search->order, search->tgid))
+		return;
 	(void)thread_stat_read(&stat, (struct proc_ref){.tgid = search->tgid});
 	if (processes_ids(&ids))
 		goto out;
@@ -296,7 +301,8 @@ static void look_at(struct search *search, uint32_t tgid)
 	if (!is_other_side(search, tgid) ||
 	    thread_stat_read(&stat, (struct proc_ref){.tgid = tgid}))
 		return;
-	if (link->count == PEERS_MAX) {
+	/* A thread of its own may end the wait. Children inherit what they never use. */
+	if (link->count == PEERS_MAX || tgid == search->tgid) {
 		link->more++;
 		return;
 	}

@@ -29,7 +29,7 @@ struct peer_link {
 	enum fbt_peer_way way;
 	struct peer_process processes[PEERS_MAX];
 	size_t count;
-	size_t more; /* found beyond these */
+	size_t more; /* found beyond these; the process of the wait, if it has the far end too */
 };
 
 /* asks_sockets: see peers__new. NULL: no memory. */

@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -320,6 +322,34 @@ static void a_step_waits_for_whom_the_holder_of_its_lock_waits_for(void **state)
 	count_looks(fixture, count);
 }
 
+/* A thread of its own may write: then the child may only have inherited the other end. */
+static void an_end_that_the_process_holds_itself_counts_as_one_more(void **state)
+{
+	struct fixture *fixture = *state;
+	struct peer_wait holder = read_in_holder(fixture, fixture->pipe);
+	const struct fbt_peer *peer;
+	char path[32];
+	int own;
+
+	begin_step(fixture, MS, 6 * MS);
+	peers__know_holder(fixture->peers, fixture->slot->tid, &holder);
+	peer = look_for(fixture, 20 * MS);
+	assert_non_null(peer);
+	assert_int_equal(peer->others, 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fixture->pipe);
+	own = open(path, O_WRONLY);
+	assert_true(own >= 0);
+	peers__free(fixture->peers);
+	fixture->peers = peers__new(fixture->shared, &fixture->output, NULL, true);
+	assert_non_null(fixture->peers);
+	begin_step(fixture, MS, 6 * MS);
+	peers__know_holder(fixture->peers, fixture->slot->tid, &holder);
+	peer = look_for(fixture, 20 * MS);
+	close(own);
+	assert_non_null(peer);
+	assert_int_equal(peer->others, 1);
+}
+
 static void a_holder_that_sleeps_waits_for_nobody(void **state)
 {
 	struct fixture *fixture = *state;
@@ -343,6 +373,7 @@ int main(void)
 		TEST(the_step_of_a_traced_peer_is_known),
 		TEST(other_calls_wait_for_no_process),
 		TEST(a_step_waits_for_whom_the_holder_of_its_lock_waits_for),
+		TEST(an_end_that_the_process_holds_itself_counts_as_one_more),
 		TEST(a_holder_that_sleeps_waits_for_nobody),
 	};
 
