@@ -327,6 +327,11 @@ bool call_walk_made_thread(const struct call_walk *walk)
 	return made_thread(walk->rule, walk->call);
 }
 
+bool call_walk_is_futex(const struct call_walk *walk, uint32_t nr)
+{
+	return nr < FBT_NR_COUNT && walk->rules[nr].traits & CALL_FUTEX;
+}
+
 static const struct {
 	const char *name;
 	const char *advice;

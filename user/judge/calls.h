@@ -144,4 +144,7 @@ bool call_walk_is_covered(const struct call_walk *walk);
 /* The current call made a thread or process. */
 bool call_walk_made_thread(const struct call_walk *walk);
 
+/* Calls of that number wait for a lock. */
+bool call_walk_is_futex(const struct call_walk *walk, uint32_t nr);
+
 #endif

@@ -256,6 +256,8 @@ static void add_wait(struct cause *cause, const struct call_walk *walk, uint64_t
 	cause->waker.stopped_ns = add_saturating(cause->waker.stopped_ns, wake->stopped_ns);
 	cause->waker.fault_ns = add_saturating(cause->waker.fault_ns, wake->fault_wait_ns);
 	cause->waker.off_ns = add_saturating(cause->waker.off_ns, wake->off_ns);
+	if (call_walk_is_futex(walk, wake->nr))
+		cause->waker.futex_ns = add_saturating(cause->waker.futex_ns, wake->nr_ns);
 	if (ns < *longest_ns)
 		return;
 	*longest_ns = ns;

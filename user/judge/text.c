@@ -302,6 +302,16 @@ static bool is_held(const struct cause *cause)
 }
 
 /*
+ * It waited in futex for most of the time, and nobody was seen to hold the lock. Perhaps it queued
+ * before the step, and had the lock for a moment only.
+ */
+static bool waited_itself(const struct cause *cause)
+{
+	return !cause->holder_count && cause->waker.flags & FBT_WAKE_LOCK &&
+	       cause->waker.futex_ns && cause->waker.futex_ns >= cause->waker.ns / 2;
+}
+
+/*
  * ", held by thread 7331 "worker", which was in clock_nanosleep for 38.0 ms", and if it was looked
  * at while it held the lock ", in evict <- run (seen 20.0 ms into the wait)".
  */
@@ -316,6 +326,13 @@ static void add_waker(struct line *line, const struct cause *cause, const struct
 	}
 	if (!cause->waker.tid)
 		return;
+	if (waited_itself(cause)) {
+		line_add(line, ", released by ");
+		look_add_thread(line, cause->waker.tid, window);
+		line_add(line, ", which was in futex itself for %s",
+			 FORMAT_TIME(cause->waker.futex_ns));
+		return;
+	}
 	if (is_other)
 		line_add(line, is_held(cause) ? "; then by " : "; woken by ");
 	else if (cause->kind == CAUSE_LATE_THREAD && !cause->holder_count)

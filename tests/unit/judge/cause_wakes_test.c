@@ -131,6 +131,34 @@ static void a_lock_of_a_thread_that_computes_is_a_lock(void **state)
 		CAUSE_LOCK_CONTENTION);
 }
 
+/* It queued before the step, and had the lock for a moment only: another one held it. */
+static void who_waited_for_a_lock_itself_is_not_its_holder(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step = make_step(160 * MS);
+	for (int i = 0; i < 2; i++) {
+		struct fbt_wake *wake = add_wait(fixture, 8);
+
+		wake->cpu_ns = 24 * MS;
+		wake->call_ns = wake->nr_ns = 35 * MS;
+		wake->nr = nr_of("futex");
+		wake->flags = FBT_WAKE_LOCK;
+	}
+	assert_int_equal(
+		cause_of(fixture,
+			 "futex 120 ms (usually none), 2 of 2 calls blocked, lock at 0x1000, "
+			 "released by thread 8 \"worker\", which was in futex itself for 70.0 ms"),
+		CAUSE_LOCK_CONTENTION);
+	/* It had the lock for most of the time. */
+	fixture->step.wakes.items[0].nr_ns = 10 * MS;
+	assert_int_equal(
+		cause_of(fixture,
+			 "futex 120 ms (usually none), 2 of 2 calls blocked, lock at 0x1000, "
+			 "held by thread 8 \"worker\", which computed for 48.0 ms"),
+		CAUSE_LOCK_CONTENTION);
+}
+
 static void a_wait_for_a_thread_without_a_cpu_is_one_for_a_cpu(void **state)
 {
 	struct fixture *fixture = *state;
@@ -416,6 +444,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_wait_for_a_thread_that_computes_is_work),
 		TEST(a_lock_of_a_thread_that_computes_is_a_lock),
+		TEST(who_waited_for_a_lock_itself_is_not_its_holder),
 		TEST(a_wait_for_a_thread_without_a_cpu_is_one_for_a_cpu),
 		TEST(the_call_is_named_in_which_a_thread_was_that_did_not_run),
 		TEST(a_barrier_has_no_holder),
