@@ -7,10 +7,21 @@
 #include <sys/stat.h>
 
 #include "base/arith.h"
+#include "base/clock.h"
 #include "model/gpu.h"
 #include "model/syscalls.h"
 
 #define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* The clocks of a wake and of waits for a CPU differ by so much, and by this part of the wait. */
+#define WAKE_CLOCK_NS	 (100 * NS_PER_US)
+#define WAKE_CLOCK_SHARE 64
+/*
+ * From the wake to the end of the call, beyond the wait for a CPU: the waker is still in its call,
+ * a hypervisor takes the CPU; and this part of the wait, as it makes no difference.
+ */
+#define WAKE_LATE_NS	NS_PER_MS
+#define WAKE_LATE_SHARE 8
 
 /* Calls from the mmap of a thread's stack to its clone: mprotect, rt_sigprocmask. */
 #define STACK_DISTANCE 4
@@ -256,8 +267,34 @@ static uint64_t covered_ns(struct call_walk *walk)
 	return min_u64(ns, walk->ns);
 }
 
+/*
+ * Whether that wake may have ended the wait, by the call's wait for a CPU: from the wake on the
+ * thread is ready to run. One that is later only found it so. One that is much earlier was for
+ * another waiter, and who ended the wait is no thread of the process. The wait for a CPU is a sum:
+ * a thread that slept several times in the call, as poll may, has waited for less since the last
+ * wake. Then the waker is not named either.
+ */
+static bool may_have_ended(const struct call_walk *walk, const struct fbt_wake *wake)
+{
+	const struct fbt_call *call = walk->call;
+	uint64_t end_ns = add_saturating(call->start_ns, call->duration_ns);
+	uint64_t left_ns = sub_saturating(end_ns, wake->wake_ns);
+	uint64_t least_ns = call->delay_ns - call->delay_ns / WAKE_CLOCK_SHARE;
+	uint64_t most_ns = add_saturating(call->delay_ns, WAKE_LATE_NS);
+
+	if (call->header.flags & (FBT_CALL_RUN | FBT_CALL_UNFINISHED))
+		return true;
+	if (left_ns + WAKE_CLOCK_NS < least_ns)
+		return false;
+	/* Who had the GIL for longest is meant: others may have had it since. */
+	if (walk->is_gil || walk->step->record.header.flags & FBT_STEP_SCHED_UNKNOWN)
+		return true;
+	return left_ns <= add_saturating(most_ns, call->duration_ns / WAKE_LATE_SHARE);
+}
+
 static const struct fbt_wake *find_wake(struct call_walk *walk)
 {
+	const struct fbt_wake *wake;
 	const wake_vec *wakes = &walk->step->wakes;
 	uint64_t start_ns = walk->call->start_ns;
 
@@ -270,7 +307,8 @@ static const struct fbt_wake *find_wake(struct call_walk *walk)
 		walk->wakes++;
 	if (walk->wakes == wakes->count || wakes->items[walk->wakes].start_ns != start_ns)
 		return NULL;
-	return &wakes->items[walk->wakes];
+	wake = &wakes->items[walk->wakes];
+	return may_have_ended(walk, wake) ? wake : NULL;
 }
 
 static uint64_t split_off(struct call_walk *walk, uint64_t ns)
@@ -308,8 +346,8 @@ bool call_walk_next(struct call_walk *walk)
 	walk->ns -= walk->covered_ns;
 	walk->cpu_wait_ns = walk->step->record.kind ? min_u64(walk->call->delay_ns, walk->ns) : 0;
 	walk->ns -= walk->cpu_wait_ns;
-	walk->wake = find_wake(walk);
 	walk->is_gil = is_gil(walk);
+	walk->wake = find_wake(walk);
 	split_wait(walk);
 	walk->part = find_part(walk);
 	walk->cause = walk->claims && is_claimed(walk) ? CAUSE_THREAD_CHURN : walk->part;

@@ -340,6 +340,42 @@ static void a_wait_that_ended_by_itself_was_ended_by_nobody(void **state)
 	assert_int_equal(split(fixture).ns[CAUSE_LOCK_CONTENTION], 60 * MS);
 }
 
+/* The latest wake is noted, though the step could have run before. Who did end it is not known. */
+static void a_wake_while_the_step_waited_for_a_cpu_has_not_ended_its_wait(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+	struct fbt_call *call = &fixture->step.calls.items[0];
+
+	wake->cpu_ns = 59 * MS;
+	call->delay_ns = 5 * MS;
+	assert_int_equal(split(fixture).worker_ns, 0);
+	assert_int_equal(split(fixture).ns[CAUSE_LOCK_CONTENTION], 55 * MS);
+	/* The clocks of both are not read at one instant. */
+	wake->wake_ns = call->start_ns + 55 * MS + 100 * US;
+	assert_int_equal(split(fixture).worker_ns, 55 * MS);
+	wake->wake_ns = call->start_ns + 54 * MS;
+	assert_int_equal(split(fixture).worker_ns, 55 * MS);
+}
+
+static void a_wake_long_before_the_end_has_not_ended_the_wait(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+	struct fbt_call *call = &fixture->step.calls.items[0];
+
+	wake->cpu_ns = 30 * MS;
+	wake->wake_ns = call->start_ns + 30 * MS;
+	assert_int_equal(split(fixture).worker_ns, 0);
+	/* It had no CPU for most of the time since then. */
+	call->delay_ns = 28 * MS;
+	assert_int_equal(split(fixture).worker_ns, 30 * MS);
+	/* Or that is not known. */
+	call->delay_ns = 0;
+	fixture->step.record.header.flags |= FBT_STEP_SCHED_UNKNOWN;
+	assert_int_equal(split(fixture).worker_ns, 30 * MS);
+}
+
 /* A worker that answers through a pipe, an eventfd or a socket. */
 static void an_answer_is_waited_for_as_a_wake_is(void **state)
 {
@@ -454,6 +490,8 @@ int main(void)
 		TEST(what_is_not_known_hides_nothing),
 		TEST(of_several_threads_the_one_is_named_that_was_waited_for_longest),
 		TEST(a_wait_that_ended_by_itself_was_ended_by_nobody),
+		TEST(a_wake_while_the_step_waited_for_a_cpu_has_not_ended_its_wait),
+		TEST(a_wake_long_before_the_end_has_not_ended_the_wait),
 		TEST(an_answer_is_waited_for_as_a_wake_is),
 		TEST(other_calls_wait_for_nobody),
 		TEST(a_wake_covers_no_more_than_its_call),
