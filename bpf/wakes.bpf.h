@@ -29,6 +29,8 @@
 #define LOCK_PI2  13
 /* WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP, UNLOCK_PI, WAKE_BITSET */
 #define WAKE_OPS (OP(WAKE) | OP(3) | OP(4) | OP(5) | OP(UNLOCK_PI) | OP(10))
+/* Those that may wake nobody, and move the waiter to another address: musl does so. */
+#define REQUEUE_OPS (OP(3) | OP(4))
 
 /* No operation of futex: a write, see bpf/answers.bpf.h. */
 #define OP_ANSWER 31
@@ -184,7 +186,8 @@ static __always_inline void look_for_waits(struct fbt_slot *slot, struct task_st
 	struct fbt_wait *wait = wait_at(slot->tgid, address);
 
 	if (wait && wait->address == address && wait->tgid == slot->tgid && op < 32 &&
-	    (WAKE_OPS >> op & 1) && slot->start_ns - wait->start_ns >= FBT_LONG_NS)
+	    (WAKE_OPS >> op & 1) && ((__u32)THIRD_OF(regs) || !(REQUEUE_OPS >> op & 1)) &&
+	    slot->start_ns - wait->start_ns >= FBT_LONG_NS)
 		note_wake(wait, slot, index, op, THIRD_OF(regs));
 }
 

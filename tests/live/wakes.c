@@ -5,6 +5,7 @@
  * the begin of the wait to its end.
  */
 #include <inttypes.h>
+#include <linux/futex.h>
 #include <stdbool.h>
 #include "judge/engine.h"
 
@@ -15,10 +16,10 @@ enum {
 	ROWS_MAX = 1000,
 };
 
-enum way { COMPUTES, CALLS, SLEEPS, EARLIER, NAPS_OFTEN, LOCKS, BARRIER, ANSWERS, WAYS };
+enum way { COMPUTES, CALLS, SLEEPS, EARLIER, NAPS_OFTEN, LOCKS, BARRIER, ANSWERS, REQUEUES, WAYS };
 
-static const char *const names[WAYS] = {"computes",   "calls", "sleeps",  "earlier",
-					"naps_often", "locks", "barrier", "answers"};
+static const char *const names[WAYS] = {"computes", "calls",   "sleeps",  "earlier", "naps_often",
+					"locks",    "barrier", "answers", "requeues"};
 
 struct clocks {
 	uint64_t time_ns;
@@ -41,6 +42,9 @@ struct team {
 	struct row *row;
 	bool stranger_stops;
 	int pipe[2]; /* by which it answers */
+	/* Its place in the queue moves from the first word to the second, as in locks of musl. */
+	int words[2];
+	bool is_released;
 };
 
 static void read_clocks(pthread_t thread, pid_t tid, struct clocks *clocks)
@@ -108,6 +112,20 @@ static void await_wait(const struct team *team)
 	}
 }
 
+static long futex(int *word, int operation, long count, int *to)
+{
+	return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, count, 1, to, 0);
+}
+
+/* Wakes nobody at the address at which the step waits. */
+static void requeue(struct team *team)
+{
+	while (futex(&team->words[0], FUTEX_REQUEUE, 0, &team->words[1]) != 1)
+		pause_us(100);
+	__atomic_store_n(&team->is_released, true, __ATOMIC_RELEASE);
+	futex(&team->words[1], FUTEX_WAKE, 1, NULL);
+}
+
 static void *worker_main(void *arg)
 {
 	struct team *team = arg;
@@ -129,6 +147,8 @@ static void *worker_main(void *arg)
 			pthread_barrier_wait(&team->barrier);
 		else if (team->row->way == ANSWERS)
 			must(write(team->pipe[1], "", 1) == 1, "write");
+		else if (team->row->way == REQUEUES)
+			requeue(team);
 		else
 			sem_post(&team->answer);
 	}
@@ -156,6 +176,9 @@ static void await(struct team *team)
 		pthread_barrier_wait(&team->barrier);
 	} else if (team->row->way == ANSWERS) {
 		must(read(team->pipe[0], &byte, 1) == 1, "read");
+	} else if (team->row->way == REQUEUES) {
+		while (!__atomic_exchange_n(&team->is_released, false, __ATOMIC_ACQ_REL))
+			syscall(SYS_futex, &team->words[0], FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
 	} else {
 		sem_wait(&team->answer);
 	}

@@ -66,6 +66,9 @@ for step, true in zip(steps, truth):
     rows.append((true, longest))
 # Answers are looked for only after the first long read of a thread.
 del rows[next(i for i, (true, _) in enumerate(rows) if true["way"] == "answers")]
+fact("a requeue that wakes nobody ends no wait",
+     [(true, wake) for true, wake in rows if true["way"] == "requeues" and wake])
+rows = [(true, wake) for true, wake in rows if true["way"] != "requeues"]
 fact("each wait is known by its thread",
      [true for true, wake in rows if came_after(true) and
       (not wake or wake["waker"] != true["waker"])])
