@@ -169,6 +169,8 @@ static __always_inline void note_answer(struct fbt_slot *slot, __u32 index, __u3
 	wait->tgid = slot->tgid;
 	wait->slot = waiter_index;
 	wait->unread = 0;
+	/* The place may have been that of a wait for the GIL. */
+	wait->since_ns = 0;
 	wait->start_ns = start;
 	if (!slot->step_start_ns)
 		slot->call_delay_ns = run_delay_of(bpf_get_current_task_btf());
