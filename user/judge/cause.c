@@ -548,9 +548,20 @@ static const struct step_peer *peer_of(const struct step *step, const struct wai
 	return peer;
 }
 
+/*
+ * Whether a thread of its own came late, for half of the wait at least. If the step looks at memory
+ * meanwhile, that explains more than a process that sleeps and shares some memory.
+ */
+static bool was_own_late(const struct cause_times *times, const struct wait *wait)
+{
+	uint64_t late_ns = max_u64(max_u64(times->starved_ns, times->held_ns), times->late_ns);
+
+	return late_ns && late_ns >= wait->ns / 2;
+}
+
 /* The step waited for another process, unless a thread of its own ended the wait. */
-static void find_peer(const struct window *window, const struct step *step, const struct wait *wait,
-		      struct cause *cause)
+static void find_peer(const struct window *window, const struct step *step,
+		      const struct cause_times *times, const struct wait *wait, struct cause *cause)
 {
 	uint64_t grown_ns = sub_saturating(cause->time_ns, cause->usual_ns);
 	const struct step_peer *peer;
@@ -559,6 +570,9 @@ static void find_peer(const struct window *window, const struct step *step, cons
 		return;
 	peer = peer_of(step, wait);
 	if (!peer)
+		return;
+	if (peer->record.way == FBT_PEER_MEMORY && peer_did(&peer->record) == PEER_ASLEEP &&
+	    was_own_late(times, wait))
 		return;
 	cause->kind = CAUSE_PEER_PROCESS;
 	set_peer(window, peer, wait->ns, cause);
@@ -757,7 +771,7 @@ static void find(const struct window *window, const struct step *step,
 				   cause->kind == CAUSE_LOCK_CONTENTION)) {
 		struct wait longest = find_waits(&scope, cause);
 
-		find_peer(window, step, &longest, cause);
+		find_peer(window, step, times, &longest, cause);
 	}
 	if (cause->kind == CAUSE_RUN_QUEUE || cause->kind == CAUSE_CPU_LIMIT ||
 	    cause->kind == CAUSE_STOPPED || cause->kind == CAUSE_LATE_THREAD)

@@ -212,6 +212,47 @@ static void idle_processes_sleep_too(void **state)
 			 CAUSE_PEER_PROCESS);
 }
 
+/* Then the step more likely spins for that thread. */
+static void an_own_thread_that_was_held_explains_more_than_a_process_that_sleeps(void **state)
+{
+	static const char *const said = "spun 60.0 ms (usually none) in 20,001 sched_yield";
+	struct fixture *fixture = *state;
+	struct fbt_step *record = &fixture->step.record;
+	struct fbt_peer *peer;
+
+	spin(fixture);
+	peer = add_peer(fixture, 8, FBT_PEER_MEMORY);
+	peer->asleep_ns = 53 * MS;
+	record->header.flags |= FBT_STEP_TEAM_KNOWN;
+	record->starved_tid = 9;
+	record->starved_ns = 30 * MS;
+	assert_int_equal(cause_of(fixture, said), CAUSE_SLEEP);
+	record->starved_ns = 0;
+	record->late_tid = 9;
+	record->late_nr = nr_of("read");
+	record->late_ns = 30 * MS;
+	assert_int_equal(cause_of(fixture, said), CAUSE_SLEEP);
+	record->late_ns = 0;
+	fixture->step.stop = (struct fbt_stop){.header.type = FBT_EVENT_STOP,
+					       .tid = 9,
+					       .reason = FBT_STOP_TRACER,
+					       .stopped_ns = 30 * MS};
+	assert_int_equal(cause_of(fixture, said), CAUSE_SLEEP);
+	fixture->step.stop.stopped_ns = 0;
+	/* Not for long enough; or the process was held itself. */
+	record->late_ns = 29 * MS;
+	assert_int_equal(cause_of(fixture, "waited 60.0 ms (usually none) for worker (pid 8), "
+					   "which was asleep; spun in 20,001 sched_yield"),
+			 CAUSE_PEER_PROCESS);
+	record->late_ns = 30 * MS;
+	peer->asleep_ns = 0;
+	peer->stopped_ns = 53 * MS;
+	assert_int_equal(cause_of(fixture, "waited 60.0 ms (usually none) for worker (pid 8), "
+					   "which was stopped by a signal (SIGSTOP or alike); spun "
+					   "in 20,001 sched_yield"),
+			 CAUSE_PEER_PROCESS);
+}
+
 static void a_process_that_was_held_explains_more_than_one_that_works(void **state)
 {
 	struct fixture *fixture = *state;
@@ -342,6 +383,7 @@ int main(void)
 		TEST(the_peer_that_explains_the_wait_is_the_cause),
 		TEST(a_peer_explains_nothing_that_was_not_seen),
 		TEST(idle_processes_sleep_too),
+		TEST(an_own_thread_that_was_held_explains_more_than_a_process_that_sleeps),
 		TEST(a_process_that_was_held_explains_more_than_one_that_works),
 		TEST(a_read_waits_for_the_other_end),
 		TEST(a_futex_that_times_out_is_waited_for),
