@@ -233,13 +233,13 @@ __noinline int charge_waiter(__u32 index, __u32 cpu, __u64 now)
 		taken->task = 0;
 		return 0;
 	}
-	if (now > taken->charged_ns)
+	present = cpu_of(taken->task);
+	if (present == cpu && now > taken->charged_ns)
 		charge(taken, slot, ran, now - taken->charged_ns);
 	taken->charged_ns = now;
-	present = cpu_of(taken->task);
 	if (present == cpu)
 		return 0;
-	/* It was moved to the queue of another CPU. */
+	/* It was moved to the queue of another CPU, since when is not known: nobody is charged. */
 	leave_list(cpu, index);
 	taken->cpu = present;
 	store_barrier();
