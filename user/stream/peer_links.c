@@ -124,6 +124,22 @@ static bool find_ends(const struct peer_links *links, const struct peer_wait *wa
 	return target->end_count != 0;
 }
 
+static bool is_nap(const char *name)
+{
+	return !strcmp(name, "sched_yield") || !strcmp(name, "nanosleep") ||
+	       !strcmp(name, "clock_nanosleep") || !strcmp(name, "select") ||
+	       !strcmp(name, "pselect6");
+}
+
+bool peer_links__may_repeat(const struct peer_links *links, uint32_t nr)
+{
+	const char *name = syscall_name(links->arch, nr);
+	uint32_t how = syscall_descriptors(links->arch, nr) & FBT_FD_WAITS;
+
+	return name && (how == FBT_FD_EPOLLS || how == FBT_FD_POLLS || is_nap(name) ||
+			!strcmp(name, "futex"));
+}
+
 static bool find_target(const struct peer_links *links, const struct peer_wait *wait,
 			struct target *target)
 {
@@ -147,9 +163,7 @@ static bool find_target(const struct peer_links *links, const struct peer_wait *
 	/* A wait for nothing that is known, again and again, may be one for memory. */
 	if (!wait->may_spin)
 		return false;
-	return how == FBT_FD_EPOLLS || how == FBT_FD_POLLS || !strcmp(name, "sched_yield") ||
-	       !strcmp(name, "nanosleep") || !strcmp(name, "clock_nanosleep") ||
-	       !strcmp(name, "select") || !strcmp(name, "pselect6");
+	return how == FBT_FD_EPOLLS || how == FBT_FD_POLLS || is_nap(name);
 }
 
 static uint32_t distance(uint32_t a, uint32_t b)

@@ -25,6 +25,8 @@
 #define SEARCH_SHARE 4	/* … a quarter, while peers are searched, else … */
 #define LOOK_SHARE   20 /* … a twentieth. */
 #define SEARCH_NS    (2 * NS_PER_MS)
+/* So many passes without a look at a peer: the step did not wait for it meanwhile. */
+#define PASSES_AWAY 2
 /* Records of a long wait come less and less often. */
 #define SEND_SHARE 16
 
@@ -41,6 +43,7 @@ struct sight {
 	bool is_idle;	/* it has done nothing since the last wait, so this one is not for it */
 	bool is_chosen; /* record.peer_tid is final */
 	uint32_t turns; /* looks so far */
+	uint64_t pass;	/* of peers, at the latest look */
 	thread_use_vec first;  /* of its threads at the first look, until one is chosen */
 	struct thread_use use; /* of the chosen one, at the latest look */
 	uint64_t throttled;    /* periods at the first look */
@@ -67,6 +70,7 @@ struct peers {
 	struct stop_senders *senders;
 	struct peer_links *links;
 	uint64_t next_ns; /* of the next look */
+	uint64_t pass;	  /* how often late steps were looked at */
 	struct watch watches[WATCHES_MAX];
 };
 
@@ -232,6 +236,7 @@ static void begin_sight(const struct peers *peers, const struct watch *watch, st
 	*sight = (struct sight){
 		.tgid = process->tgid,
 		.via = via,
+		.pass = peers->pass,
 		.record = {.tgid = watch->tgid,
 			   .tid = watch->tid,
 			   .step_start_ns = watch->step_start_ns,
@@ -320,6 +325,13 @@ static bool is_stopped(struct sight *sight, char state)
 	return true;
 }
 
+/* The step waits again: what the peer did since the last look is of no matter. */
+static void skip_times(struct sight *sight, const struct thread_use *use, uint64_t now_ns)
+{
+	sight->record.time_ns = now_ns;
+	sight->use = *use;
+}
+
 /*
  * Divides the time since the last look. The kernel adds up waits for a CPU only when they have
  * ended, so a thread that is ready to run, and has not run, waits for one.
@@ -358,6 +370,7 @@ static void know_step(const struct peers *peers, struct sight *sight)
 static void look_at(const struct peers *peers, struct sight *sight, uint64_t now_ns)
 {
 	struct proc_ref thread = {sight->tgid, 0};
+	bool was_away = peers->pass > sight->pass + PASSES_AWAY;
 	struct thread_stat stat;
 	struct thread_use use;
 
@@ -369,7 +382,11 @@ static void look_at(const struct peers *peers, struct sight *sight, uint64_t now
 		return;
 	}
 	sight->turns++;
-	add_times(sight, &use, stat.state, now_ns);
+	sight->pass = peers->pass;
+	if (was_away)
+		skip_times(sight, &use, now_ns);
+	else
+		add_times(sight, &use, stat.state, now_ns);
 	if (stat.state == 'T')
 		stop_senders__tell(peers->senders, sight->tgid, now_ns);
 	if (stat.state == 'S' || stat.state == 'D')
@@ -459,6 +476,15 @@ void peers__know_holder(struct peers *peers, uint32_t tid, const struct peer_wai
 	watch->holder = *holder;
 }
 
+/*
+ * The last call stays in the slot while the step computes. Between two calls of a row the step may
+ * have lost its CPU: that it makes no call does not tell that the row has ended.
+ */
+static bool is_waiting(const struct peers *peers, const volatile struct fbt_slot *slot)
+{
+	return slot->start_ns || peer_links__may_repeat(peers->links, slot->nr);
+}
+
 /* Returns whether peers are still searched. */
 static bool look_at_step(struct peers *peers, uint32_t index, uint64_t now_ns)
 {
@@ -473,7 +499,7 @@ static bool look_at_step(struct peers *peers, uint32_t index, uint64_t now_ns)
 	struct peer_link *link;
 	uint32_t via = 0;
 
-	if (!watch)
+	if (!watch || !is_waiting(peers, slot))
 		return false;
 	link = peer_links__find(peers->links, &wait, now_ns);
 	if (!link && holder_waits(peers, watch)) {
@@ -499,6 +525,7 @@ void peers__look(struct peers *peers, uint64_t now_ns)
 		return;
 	begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	drop_watches(peers);
+	peers->pass++;
 	for (uint32_t i = 1; i < used; i++) {
 		if (!is_late(&peers->shared->slots[i], now_ns))
 			continue;

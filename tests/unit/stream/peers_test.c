@@ -361,6 +361,37 @@ static void a_holder_that_sleeps_waits_for_nobody(void **state)
 	count_looks(fixture, 0);
 }
 
+/* Reads from the child while that is stopped, computes while it sleeps, and reads again. */
+static void while_the_step_computes_it_waits_for_nobody(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_peer *peer;
+	uint64_t stopped_ns, ended_ns;
+	int status;
+
+	assert_int_equal(kill(fixture->child, SIGSTOP), 0);
+	assert_int_equal(waitpid(fixture->child, &status, WUNTRACED), fixture->child);
+	fixture->slot->nr = SYS_read;
+	fixture->slot->call_args[0] = (uint64_t)fixture->pipe;
+	fixture->slot->start_ns = clock_ns(CLOCK_MONOTONIC);
+	begin_step(fixture, MS, 6 * MS);
+	peer = look_for(fixture, 50 * MS);
+	assert_non_null(peer);
+	assert_int_equal(peer->way, FBT_PEER_PIPE);
+	stopped_ns = peer->stopped_ns;
+	ended_ns = peer->time_ns;
+	fixture->slot->start_ns = 0;
+	kill(fixture->child, SIGCONT);
+	count_looks(fixture, fixture->keeper.count);
+	fixture->slot->start_ns = clock_ns(CLOCK_MONOTONIC);
+	peer = look_for(fixture, fixture->slot->start_ns - latest(fixture)->first_ns + 30 * MS);
+	assert_non_null(peer);
+	assert_true(peer->stopped_ns >= stopped_ns);
+	assert_true(peer->stopped_ns + peer->asleep_ns + peer->cpu_ns + peer->delay_ns <=
+		    peer->time_ns - peer->first_ns - (fixture->slot->start_ns - ended_ns) +
+			    20 * MS);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -375,6 +406,7 @@ int main(void)
 		TEST(a_step_waits_for_whom_the_holder_of_its_lock_waits_for),
 		TEST(an_end_that_the_process_holds_itself_counts_as_one_more),
 		TEST(a_holder_that_sleeps_waits_for_nobody),
+		TEST(while_the_step_computes_it_waits_for_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
