@@ -9,6 +9,21 @@
 # shellcheck source=tests/live/python/tree.sh
 . tests/live/python/tree.sh
 
+# SGLang's batch keeps the tokens of its prefill while it decodes.
+# check_batches: each step says what its batch was, and none says tokens that it did not have
+check_batches()
+{
+	fact "$NAME: no step has tokens that it did not run" \
+		'all(s.get("arg.n_tokens") in (None, each["tokens"]) for pid in tables
+			for s, each in zip([s for s in S if s["pid"] == pid and s["kind"] == "Scheduler.run_batch"],
+				T[str(pid)]["each"]))'
+	fact "$NAME: the mode of a batch tells its prefill from what is left of it" \
+		'all((s["arg.mode"], s["arg.n_extend"], s["arg.n_requests"]) ==
+			(each["mode"], each["n_extend"], each["n_requests"]) for pid in tables
+			for s, each in zip([s for s in S if s["pid"] == pid and s["kind"] == "Scheduler.run_batch"],
+				T[str(pid)]["each"]))'
+}
+
 for engine in vllm vllm_v2 sglang tensorrt_llm; do
 	case $engine in
 	vllm*) others=(api core) ;; # the API server of the real one loads the engine's module too
@@ -16,12 +31,14 @@ for engine in vllm vllm_v2 sglang tensorrt_llm; do
 	esac
 	preload=$LIBRARY run_tree "$engine, started with it" "$engine" api
 	check_tree
+	[ $engine != sglang ] || check_batches
 	only_steps "${others[@]}" worker0 worker1
 	[[ $engine = vllm* ]] ||
 		has "$NAME: the named process has no step, and others have" "$OUT.err" \
 			"$(pid_of api) .* no step.* $(pid_of worker0) "
 	preload='' run_tree "$engine, injected" "$engine" worker1 --python=inject
 	check_tree
+	[ $engine != sglang ] || check_batches
 	only_steps "${others[@]}" worker0 worker1
 	is "$NAME: nothing is put into multiprocessing's tracker" \
 		"$(grep -c "process $(pid_of tracker).*injected" "$OUT.err")" 0

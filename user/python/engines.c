@@ -29,9 +29,13 @@ static const char *const rows[] = {
 	/* vLLM V0 */
 	"py:vllm.worker.model_runner:ModelRunner.execute_model"
 	"(n_requests=len(model_input.seq_lens))",
-	/* SGLang: with overlap the results of a batch are handled in a call of their own. */
+	/*
+	 * SGLang: with overlap the results of a batch are handled in a call of their own. A batch
+	 * keeps the number of its last prefill while it decodes, so that is no n_tokens: only the
+	 * mode tells whether it was run now.
+	 */
 	"py:sglang.srt.managers.scheduler:Scheduler.run_batch"
-	"(n_tokens=batch.extend_num_tokens,n_requests=len(batch.reqs))",
+	"(mode=batch.forward_mode,n_extend=batch.extend_num_tokens,n_requests=len(batch.reqs))",
 	"py:sglang.srt.managers.scheduler:Scheduler.process_batch_result",
 	/* TensorRT-LLM, PyTorch backend */
 	"py:tensorrt_llm._torch.pyexecutor.py_executor:PyExecutor._forward_step"

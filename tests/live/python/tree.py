@@ -100,14 +100,18 @@ def run_sglang_worker(steps):
     scheduler, last = Scheduler(), None
     yield
     for n in range(steps):
-        batch = ScheduleBatch(n % 4 + 1, n % 9 if n % 2 else None)
+        if n % 50 == 0:
+            batch = ScheduleBatch(n // 50 % 4 + 1)
+            batch.prepare_for_extend(4096)
+        else:
+            batch.prepare_for_decode()
         result = scheduler.run_batch(batch)
         if last:
             scheduler.process_batch_result(*last)
         last = batch, result
         pause()
     yield {'Scheduler.run_batch': scheduler.batches, 'Scheduler.process_batch_result': scheduler.results,
-           'n_tokens': scheduler.tokens, 'n_requests': scheduler.requests}
+           'n_requests': scheduler.requests, 'each': scheduler.each}
 
 
 def run_tensorrt_llm_worker(steps):
