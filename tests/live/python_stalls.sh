@@ -39,6 +39,7 @@ trace_stalls()
 	rm -f "${OUT:?}".*
 	start_waiting env ${preload:+LD_PRELOAD="$preload"} "${first[@]}" "$path" tests/live/python/stalls.py \
 		"$TMP/truth.json" "$steps"
+	cp "/proc/$ENGINE/maps" "$TMP/maps"
 	run_tool -p "$ENGINE" --rate-limit 100000 --record "$OUT.fbt" "$@"
 	wait_attached "$TOOL" || { sed 's/^/# /' "$OUT.err" && not_ok 'the tool attaches'; }
 	go
@@ -148,6 +149,19 @@ else
 	check_gil stripped
 	"$FBT" --replay "$OUT.fbt" >"$TMP/report" 2>&1
 	has 'stripped: so does its text' "$TMP/report" 'garbage collections are not'
+fi
+
+# A program that is an interpreter itself, beside whose library nothing runs, as TensorRT-LLM maps it.
+own=$(/usr/bin/python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+idle=$(compgen -G "/usr/lib/*/lib$(basename "$own").so.1.0" | head -1)
+if [ -z "$idle" ] || ldd "$own" | grep -q libpython; then
+	echo 'SKIP idle library: no interpreter here has its own code and a library beside it'
+else
+	preload="$idle $LIBRARY" trace_stalls "$own" --step 'py:__main__:Engine.step'
+	holds 'idle library: it is mapped' grep -q libpython "$TMP/maps"
+	fact 'idle library: each call is a step' "len(S) == $steps"
+	check_collections 'idle library'
+	check_gil 'idle library'
 fi
 
 # So many collections that their probes would cost too much.

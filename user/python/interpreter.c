@@ -75,30 +75,51 @@ static bool is_interpreter(const struct mapping *mapping)
 	return mapping->path && mapping->executable && python_use_minor(mapping_name(mapping));
 }
 
-/* A program that is linked with the library has next to nothing in it itself. */
+static bool has_runtime(uint32_t tgid, const struct mapping *mapping)
+{
+	struct elf_symbol runtime;
+	struct image image;
+	bool has = !image_open(&image, tgid, mapping) &&
+		   !elf_object_find(image.elf, RUNTIME, &runtime);
+
+	image_close(&image);
+	return has;
+}
+
+/*
+ * A program that is linked with the library has next to nothing in it itself. One that has an
+ * interpreter of its own may map the library beside it, for another library's sake.
+ */
+static const struct mapping *choose(uint32_t tgid, const mapping_vec *maps)
+{
+	const struct mapping *program = NULL, *library = NULL;
+
+	vec_for_each (mapping, maps) {
+		bool is_library = !strncmp(mapping_name(mapping), "lib", 3);
+		const struct mapping **kind = is_library ? &library : &program;
+
+		if (is_interpreter(mapping) && !*kind)
+			*kind = mapping;
+	}
+	if (!library || (program && has_runtime(tgid, program)))
+		return program;
+	return library;
+}
+
 bool python_mapping_find(uint32_t tgid, struct mapping *found)
 {
+	const struct mapping *chosen;
 	mapping_vec maps = {0};
-	bool is_found = false;
 
 	if (!python_use_is_there(tgid) || maps_read_quietly(tgid, &maps))
 		return false;
-	vec_for_each (mapping, &maps) {
-		bool is_library =
-			is_interpreter(mapping) && !strncmp(mapping_name(mapping), "lib", 3);
-
-		if (!is_interpreter(mapping) || (is_found && !is_library))
-			continue;
-		if (is_found)
-			free(found->path);
-		*found = *mapping;
-		found->path = strdup(mapping->path);
-		is_found = true;
-		if (is_library || !found->path)
-			break;
+	chosen = choose(tgid, &maps);
+	if (chosen) {
+		*found = *chosen;
+		found->path = strdup(chosen->path);
 	}
 	maps_free(&maps);
-	return is_found && found->path;
+	return chosen && found->path;
 }
 
 static bool is_musl(const struct mapping *mapping, const void *part)

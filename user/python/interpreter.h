@@ -43,8 +43,9 @@ struct python_interpreter {
 };
 
 /*
- * The mapping of the interpreter's code in a process: that of the library, if there is one, else of
- * the program. The caller frees mapping->path. False, without a message, if there is none.
+ * The mapping of the interpreter's code in a process: that of the program if it exports _PyRuntime,
+ * else that of the library, if there is one. The caller frees mapping->path. False, without a
+ * message, if there is none.
  */
 bool python_mapping_find(uint32_t tgid, struct mapping *mapping);
 
