@@ -38,6 +38,8 @@ static bool load_names(struct python *python, const char **missing)
 		return false;
 	PYTHON_OBJECTS(LOAD)
 #undef LOAD
+	*(void **)&python->PyGC_Disable = dlsym(RTLD_DEFAULT, "PyGC_Disable");
+	*(void **)&python->PyGC_Enable = dlsym(RTLD_DEFAULT, "PyGC_Enable");
 	*missing = "Py_IsFinalizing";
 	*(void **)&python->is_finalizing = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
 	if (!python->is_finalizing)

@@ -94,6 +94,8 @@ struct python {
 	PYTHON_OBJECTS(PYTHON_MEMBER)
 #undef PYTHON_MEMBER
 	int (*is_finalizing)(void);
+	int (*PyGC_Disable)(void); /* 3.10 and newer, else NULL: returns whether it was on */
+	int (*PyGC_Enable)(void);
 	int minor;	   /* of 3.minor */
 	bool threaded;	   /* a free-threaded build: its object header is 16 bytes longer */
 	size_t header;	   /* those 16 bytes, or 0 */

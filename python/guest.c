@@ -87,7 +87,7 @@ static void publish(struct guest *guest)
 	}
 }
 
-static void act(struct guest *guest, uint32_t command)
+static void act_paused(struct guest *guest, uint32_t command)
 {
 	/*
 	 * First what an earlier order has looked up or, of a tool that was killed and whose lease
@@ -120,6 +120,22 @@ static void act(struct guest *guest, uint32_t command)
 			 shared->function[0])
 			python_slot_resolve(&guest->python, slot, shared, guest->slots);
 	}
+}
+
+/*
+ * Up to 3.11 a new object may start a collection at once: the program's callbacks and finalizers
+ * would run on our thread. Counting makes no object, and has no GIL.
+ */
+static void act(struct guest *guest, uint32_t command)
+{
+	const struct python *python = &guest->python;
+	bool pauses = command != FBT_PYTHON_COUNT && python->minor < 12 && python->PyGC_Disable &&
+		      python->PyGC_Enable;
+	bool was_on = pauses && python->PyGC_Disable();
+
+	act_paused(guest, command);
+	if (was_on)
+		python->PyGC_Enable();
 }
 
 /*

@@ -236,6 +236,24 @@ seen = slot(tool.ask('count'))
 fact('and each call is counted', seen['begun'] == seen['ended'] == own['calls']['step'] > 0, (seen, own))
 tool.ask('disarm')
 
+# Our thread makes objects while it arms; the program's garbage is for the program's threads to collect.
+target.ask('collect_often')
+for _ in range(int(cycles) // 4):
+    tool.arm('__main__:Core.step', '__main__:plain', '__main__:Tall.step')
+    tool.ask('disarm')
+collectors, is_on = target.ask('collect_as_ever')['answer']
+own_thread = next(int(task.name) for task in pathlib.Path(f'/proc/{target.pid}/task').iterdir()
+                  if (task / 'comm').read_text().strip() == 'ferrum-python')
+fact('the program collects, on its own threads' if minor != 9 else 'the program collects',
+     collectors and (minor == 9 or own_thread not in collectors), (collectors, own_thread))
+fact('its collector stays on', is_on)
+target.ask('turn_collector')
+tool.arm('__main__:Core.step')
+tool.ask('disarm')
+fact('or off', target.ask('is_collector_on')['answer'] is False)
+target.ask('turn_collector_on')
+tool.ask('wish 2 __main__:Core.static')
+
 # What arming does in the program, as the program itself sees it.
 target.ask('watch')
 loaded = target.ask('modules')['answer']

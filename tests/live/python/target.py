@@ -143,6 +143,7 @@ core, derived, sly = Core(), Derived(), Sly()
 bound = core.step
 partial = functools.partial(core.step, Batch(1, 1))
 out, waiting = [], []
+collectors, thresholds = set(), gc.get_threshold()
 
 
 def quiet(function, *args):
@@ -189,6 +190,37 @@ def attributes():
 def insides():
     """What the objects hold: a dict only if they have been asked for it."""
     return [sorted(type(held).__name__ for held in gc.get_referents(held_by)) for held_by in (kept, core, sly)]
+
+
+def collect_often():
+    """From now on each new object that can be collected starts a collection, where versions collect at once."""
+    collectors.clear()
+    gc.callbacks.append(note_collector)
+    gc.set_threshold(1)
+
+
+def note_collector(phase, _):
+    collectors.add(threading.get_native_id())
+
+
+def collect_as_ever():
+    """The threads that collected meanwhile, and whether the collector is on."""
+    gc.set_threshold(*thresholds)
+    gc.callbacks.remove(note_collector)
+    return [sorted(collectors), gc.isenabled()]
+
+
+def turn_collector(on=False):
+    (gc.enable if on else gc.disable)()
+    return gc.isenabled()
+
+
+def is_collector_on():
+    return gc.isenabled()
+
+
+def turn_collector_on():
+    return turn_collector(True)
 
 
 def call_wide():
