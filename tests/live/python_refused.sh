@@ -47,6 +47,29 @@ print("ready", flush=True)
 ctypes.PyDLL(None).sleep(600)'
 refuses 'C code that keeps the GIL' 'did not let go of its lock within 2 s'
 
+# A library for its own use alone is seen by no other one, unless it was there from the start.
+own=$($python -c 'import os, sys; print(os.path.basename(os.path.realpath(sys.executable)))')
+embedded=$(compgen -G "/usr/lib/*/lib$own.so.1.0" | head -1)
+if [ -z "$embedded" ]; then
+	echo "SKIP an embedded interpreter: lib$own.so.1.0 is not installed"
+else
+	"${CC:-gcc}" -O2 -o "$TMP/embedded" tests/fake/embedded.c -ldl
+	start_waiting "$TMP/embedded" "$embedded"
+	refuses 'an embedded interpreter, for the program alone' \
+		"the interpreter is loaded for the program alone \\(RTLD_LOCAL\\): .*LD_PRELOAD=$embedded" --python=inject
+	start_waiting env LD_PRELOAD="$embedded" "$TMP/embedded" "$embedded"
+	refuses 'the same, as that line says' 'has no such name: step' --python=inject
+fi
+
+# Which of two it would be is not known.
+cp "$(type -P true)" "$TMP/libpython3.9.so.1.0"
+start_waiting $python -c 'import mmap, sys
+with open(sys.argv[1], "rb") as file:
+    code = mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
+print("ready", flush=True)
+sys.stdin.read()' "$TMP/libpython3.9.so.1.0"
+refuses 'two interpreters' 'two interpreters are mapped' --python=inject
+
 # start_sleeper NAME: a program of that name that is no interpreter
 start_sleeper()
 {
