@@ -242,10 +242,10 @@ static void restore_version(const struct python *python, const struct python_own
 	uint32_t cleared = cleared_version(python);
 	py_object *defaults;
 
-	if (!own->version ||
-	    !__atomic_compare_exchange_n(version_of(python, own->function), &cleared, own->version,
+	/* No call site is specialised for a function without a version. */
+	if (!__atomic_compare_exchange_n(version_of(python, own->function), &cleared, own->version,
 					 false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ||
-	    has_same_parts(python, own))
+	    !own->version || has_same_parts(python, own))
 		return;
 	defaults = python->PyFunction_GetDefaults(own->function);
 	if (python->PyFunction_SetDefaults(own->function,

@@ -119,6 +119,17 @@ fact('and not counted any more', slot(tool.ask('count'))['begun'] == slot(gone)[
 after = target.ask('state')['answer']
 fact('the function is what it was', before == after, (before, after))
 
+# A function that was made by hand. On 3.11 its code is set anew, and a free-threaded build counts in other places.
+if minor != 11 and not label.endswith('t'):
+    was = target.ask('words_of_made')['answer']
+    seen = tool.arm('__main__:made')
+    armed = target.ask('words_of_made')['answer']
+    tool.ask('disarm')
+    now = target.ask('words_of_made')['answer']
+    fact('each word of a function is what it was', slot(seen)['found'] == ARMED and armed != was == now,
+         [hex(word) for words in (was, armed, now) for word in words])
+    tool.ask('wish 0 __main__:plain')
+
 # A function that two wishes name is armed once.
 twice = tool.arm('__main__:plain', '__main__:plain')
 fact('a function is armed once', [slot(twice, i)['found'] for i in (0, 1)] == [ARMED, SAME], twice['slots'][:2])
