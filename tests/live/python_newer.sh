@@ -37,7 +37,13 @@ for test in lib steps frames looks; do
 	echo "# python_$test.sh"
 	tests/live/python_$test.sh || FAILED=1
 done
-# Debug builds are slow to start, and this starts many.
-[ "${TEST_LONG:-0}" = 1 ] || PYTHONS=$(grep -v debug <<<"$PYTHONS")
+# Debug builds are slow to start, and these start many, or hold times.
+all=$PYTHONS
+PYTHONS=$(grep -v debug <<<"$all")
+for test in killed stalls; do
+	echo "# python_$test.sh"
+	tests/live/python_$test.sh || FAILED=1
+done
+[ "${TEST_LONG:-0}" != 1 ] || PYTHONS=$all
 tests/live/python_harmless.sh || FAILED=1
 finish
