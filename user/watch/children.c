@@ -24,6 +24,7 @@
 #include "output/memory_copy.h"
 #include "sandbox/capabilities.h"
 #include "watch/dumps.h"
+#include "watch/slots.h"
 
 /* Of /proc/PID/oom_score_adj (proc(5)): what children have more than watch, and the most there is.
  */
@@ -115,21 +116,19 @@ static const char *const without_in_replay[] = {
 	"python", "inject-timeout", "step-arg",		"step",	  "wait-step", "verbose",
 	"quiet",  "uretprobe",	    "ring-records",	NULL};
 
-/*
- * A file for each engine: the first has the name that was given, the others its stem with their
- * slot. By slot, not by PID: the name is a label of the metrics, and there must not be ever more.
- */
+/* A file for each engine. */
 static int add_metrics(argument_vec *arguments, const struct tracer_plan *plan)
 {
 	const char *path = plan->options->metrics;
+	char *file;
+	int err;
 
 	if (!path)
 		return 0;
-	if (plan->slot == 1)
-		return add(arguments, "--metrics=%s", path);
-	/* options_complete has checked how it ends. */
-	return add(arguments, "--metrics=%.*s_%u.prom", (int)(strlen(path) - strlen(".prom")), path,
-		   plan->slot);
+	file = slot_path(path, plan->slot);
+	err = file ? add(arguments, "--metrics=%s", file) : -ENOMEM;
+	free(file);
+	return err;
 }
 
 static int plan_tracer(argument_vec *arguments, const struct tracer_plan *plan)

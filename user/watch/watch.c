@@ -24,6 +24,7 @@
 #include "sandbox/privilege.h"
 #include "watch/notify.h"
 #include "watch/selector.h"
+#include "watch/slots.h"
 #include "watch/target.h"
 #include "watch/writer.h"
 
@@ -35,7 +36,6 @@
 #define LOOK_IDLE_NS (10 * NS_PER_S)
 #define SETTLE_NS    (6 * NS_PER_S)
 #define STATUS_NS    (10 * NS_PER_S)
-#define TARGETS_MAX  16
 #define ENDED_MAX    64
 #define EVENTS_MAX   16
 /* After a request to end: for dumps that are due and their files, then for the rest. */
@@ -71,6 +71,7 @@ struct watch {
 	uint64_t stop_ns;  /* when that was asked for; 0: not yet */
 	bool too_many;	   /* that was said */
 	bool reloaded;	   /* since all processes were looked at */
+	bool frees_slots;  /* a tracer has ended that has no target any more */
 };
 
 static void forget_ended(struct watch *watch, size_t index)
@@ -110,14 +111,22 @@ static struct target *find_target(const struct watch *watch, uint32_t tgid, uint
 	return NULL;
 }
 
-/* The lowest one that is free, from 1 to TARGETS_MAX. */
-static unsigned int choose_slot(const struct watch *watch)
+/* Bit N: slot N has a target. */
+static uint32_t used_slots(const struct watch *watch)
 {
 	uint32_t used = 0;
-	unsigned int slot = 1;
 
 	vec_for_each (target, &watch->targets)
 		used |= UINT32_C(1) << (*target)->slot;
+	return used;
+}
+
+/* The lowest one that is free, from 1 to SLOTS_MAX. */
+static unsigned int choose_slot(const struct watch *watch)
+{
+	uint32_t used = used_slots(watch);
+	unsigned int slot = 1;
+
 	while (used & UINT32_C(1) << slot)
 		slot++;
 	return slot;
@@ -136,10 +145,10 @@ static void add_target(struct watch *watch, const struct selected_process *selec
 		target__follow(target, follows);
 	if (target)
 		return;
-	if (watch->targets.count >= TARGETS_MAX) {
+	if (watch->targets.count >= SLOTS_MAX) {
 		if (!watch->too_many)
 			log_warn("%u (%s) is not watched: at most %d processes are; select fewer",
-				 selected->tgid, selected->comm, TARGETS_MAX);
+				 selected->tgid, selected->comm, SLOTS_MAX);
 		watch->too_many = true;
 		return;
 	}
@@ -196,6 +205,8 @@ static void drop_unselected(struct watch *watch, const selected_vec *found)
 			continue;
 		}
 		log_info("%u (%s) is no longer watched", target->tgid, target->comm);
+		/* Else once its tracer has ended: it may write its last values. */
+		watch->frees_slots |= !target->tracer;
 		target__free(target);
 	}
 	watch->targets.count = kept;
@@ -308,8 +319,10 @@ static void reap(struct watch *watch, uint64_t now_ns)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (writer__reap(watch->writer, &watch->options, pid, status))
 			continue;
-		if (target_home_reap(&watch->home, pid))
+		if (target_home_reap(&watch->home, pid)) {
+			watch->frees_slots = true;
 			continue;
+		}
 		vec_for_each (target, &watch->targets) {
 			if (target__reap(*target, pid, status, now_ns))
 				break;
@@ -330,8 +343,17 @@ static void remove_ended(struct watch *watch)
 		}
 		remember_ended(watch, target);
 		target__free(target);
+		watch->frees_slots = true;
 	}
 	watch->targets.count = kept;
+}
+
+/* A tracer that was killed has not written that it has ended. */
+static void sweep_slots(struct watch *watch)
+{
+	if (watch->frees_slots)
+		slots_sweep(watch->options.metrics, used_slots(watch));
+	watch->frees_slots = false;
 }
 
 static bool same_text(const char *a, const char *b)
@@ -480,6 +502,7 @@ static void turn(struct watch *watch)
 	}
 	if (!watch->stop_ns)
 		remove_ended(watch);
+	sweep_slots(watch);
 	writer__turn(watch->writer, &watch->options, now_ns);
 	feed_watchdog(watch, now_ns);
 	send_status(watch, now_ns);
@@ -621,6 +644,7 @@ int watch_run(struct options *options, int argc, char **argv)
 		.argc = argc,
 		.argv = argv,
 		.base_level = LOG_INFO,
+		.frees_slots = true,
 		.signal_fd = -1,
 		.timer_fd = -1,
 		.dumps_fd = -1,
@@ -639,6 +663,8 @@ int watch_run(struct options *options, int argc, char **argv)
 			log_info("no such process runs yet: it is watched as soon as it does");
 		(void)notify_send(&watch.notify, "READY=1");
 		err = run(&watch);
+		/* What was killed last; a tracer that was given up writes again if it ends. */
+		slots_sweep(watch.options.metrics, 0);
 	}
 	close_watch(&watch);
 	return err;

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "metrics/metrics.h"
+#include "stderr_fixture.h"
+#include "watch/slots.h"
+
+static char dir[64];
+
+static int make_dir(void **state)
+{
+	strcpy(dir, "/tmp/fbt_slots_XXXXXX");
+	return mkdtemp(dir) && !stderr_setup(state) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	char command[96];
+
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	stderr_teardown(state);
+	return system(command);
+}
+
+static const char *path_of(const char *name)
+{
+	static char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return path;
+}
+
+static bool is_there(const char *name)
+{
+	struct stat status;
+
+	return !lstat(path_of(name), &status);
+}
+
+/* As a tracer: has it written that it runs, and ended or not. */
+static void trace(const char *name, bool ends)
+{
+	char path[256];
+	const struct metrics_options options = {.path = path, .interval_ns = 1};
+	struct metrics *metrics;
+
+	snprintf(path, sizeof(path), "%s", path_of(name));
+	metrics = metrics__new(&options);
+	assert_non_null(metrics);
+	metrics__poll(metrics);
+	if (ends)
+		assert_int_equal(metrics__end(metrics), 0);
+	metrics__free(metrics);
+}
+
+static void write_text(const char *name, const char *text)
+{
+	FILE *file = fopen(path_of(name), "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void sweep(uint32_t used)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s", path_of("llm.prom"));
+	slots_sweep(path, used);
+}
+
+static void each_slot_has_a_file(void **state)
+{
+	char *first = slot_path("/a/llm.prom", 1), *second = slot_path("/a/llm.prom", 2);
+
+	assert_string_equal(first, "/a/llm.prom");
+	assert_string_equal(second, "/a/llm_2.prom");
+	free(first);
+	free(second);
+}
+
+static void files_of_killed_tracers_are_deleted(void **state)
+{
+	trace("llm.prom", false);
+	trace("llm_2.prom", false);
+	trace("llm_16.prom", false);
+	sweep(1 << 1);
+	assert_true(is_there("llm.prom"));
+	assert_false(is_there("llm_2.prom"));
+	assert_false(is_there("llm_16.prom"));
+	sweep(0);
+	assert_false(is_there("llm.prom"));
+}
+
+static void a_tracer_that_has_ended_keeps_its_file(void **state)
+{
+	trace("llm.prom", true);
+	trace("llm_2.prom", true);
+	sweep(0);
+	assert_true(is_there("llm.prom"));
+	assert_true(is_there("llm_2.prom"));
+}
+
+static void nothing_else_is_deleted(void **state)
+{
+	char target[256];
+
+	trace("llm_17.prom", false);
+	trace("other.prom", false);
+	snprintf(target, sizeof(target), "%s", path_of("other.prom"));
+	assert_int_equal(symlink(target, path_of("llm_2.prom")), 0);
+	write_text("llm_3.prom", "ferrum_bpftrace_up{tracer=\"llm_3\"} 1\n");
+	write_text("llm_4.prom", "");
+	trace("hard.prom", false);
+	snprintf(target, sizeof(target), "%s", path_of("hard.prom"));
+	assert_int_equal(link(target, path_of("llm_5.prom")), 0);
+	assert_int_equal(mkfifo(path_of("llm_6.prom"), 0600), 0);
+	trace("llm_7.prom", false);
+	if (!geteuid())
+		assert_int_equal(chown(path_of("llm_7.prom"), 12345, 12345), 0);
+	sweep(0);
+	assert_true(is_there("llm_17.prom"));
+	assert_true(is_there("other.prom"));
+	assert_true(is_there("llm_2.prom"));
+	assert_true(is_there("llm_3.prom"));
+	assert_true(is_there("llm_4.prom"));
+	assert_true(is_there("llm_5.prom"));
+	assert_true(is_there("llm_6.prom"));
+	assert_int_equal(is_there("llm_7.prom"), !geteuid());
+	slots_sweep(NULL, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)
+	const struct CMUnitTest tests[] = {
+		TEST(each_slot_has_a_file),
+		TEST(files_of_killed_tracers_are_deleted),
+		TEST(a_tracer_that_has_ended_keeps_its_file),
+		TEST(nothing_else_is_deleted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

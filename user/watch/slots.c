@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "watch/slots.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "output/safe_file.h"
+
+#define SUFFIX ".prom"
+/* The first metric in a file, of metric_catalog: its lines are within that many bytes. */
+#define UP	 "ferrum_bpftrace_up"
+#define UP_BYTES 1024
+
+char *slot_path(const char *path, unsigned int slot)
+{
+	char *text;
+
+	if (slot == 1)
+		return strdup(path);
+	return asprintf(&text, "%.*s_%u" SUFFIX, (int)(strlen(path) - strlen(SUFFIX)), path, slot) <
+			       0
+		       ? NULL
+		       : text;
+}
+
+/* Whether a file begins with the metric, and its value is 1. */
+static bool says_up(int fd)
+{
+	static const char begin[] = "# HELP " UP " ", value[] = "\n" UP "{";
+	char text[UP_BYTES + 1];
+	ssize_t size = pread(fd, text, UP_BYTES, 0);
+	const char *at;
+
+	if (size <= 0)
+		return false;
+	text[size] = '\0';
+	at = strncmp(text, begin, strlen(begin)) ? NULL : strstr(text, value);
+	at = at ? strstr(at, "} ") : NULL;
+	return at && !strncmp(at, "} 1\n", 4);
+}
+
+static bool is_ours(const struct stat *status)
+{
+	uid_t uid;
+	gid_t gid;
+
+	return S_ISREG(status->st_mode) && status->st_nlink == 1 &&
+	       (status->st_uid == geteuid() ||
+		(safe_file_find_user(&uid, &gid) && status->st_uid == uid));
+}
+
+static void sweep(const struct safe_file *file)
+{
+	int fd = openat(file->dir, file->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat opened, named;
+
+	if (fd < 0)
+		return;
+	/* A tracer that has written it anew since has another file. */
+	if (!fstat(fd, &opened) && is_ours(&opened) && says_up(fd) &&
+	    !fstatat(file->dir, file->name, &named, AT_SYMLINK_NOFOLLOW) &&
+	    named.st_dev == opened.st_dev && named.st_ino == opened.st_ino) {
+		if (unlinkat(file->dir, file->name, 0))
+			log_warn("%s: of a tracer that was killed; it cannot be deleted: %s",
+				 file->path, strerror(errno));
+		else
+			log_info("%s: deleted, because its tracer was killed", file->path);
+	}
+	close(fd);
+}
+
+void slots_sweep(const char *path, uint32_t used)
+{
+	for (unsigned int slot = 1; path && slot <= SLOTS_MAX; slot++) {
+		struct safe_file file;
+		char *name;
+
+		if (used & UINT32_C(1) << slot)
+			continue;
+		name = slot_path(path, slot);
+		if (name && !safe_file_open(&file, name)) {
+			if (!file.is_foreign)
+				sweep(&file);
+			safe_file_clear(&file);
+		}
+		free(name);
+	}
+}
