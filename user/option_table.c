@@ -370,8 +370,8 @@ const struct option_row option_table[] = {
 	 "Interval of --sample; a bare number is in seconds (default: 10m)",
 	 TIME(watch.sample_every_ns, NS_PER_S, 10 * NS_PER_S, OPTION_TIME_MAX)},
 	{"cooldown", 0, OPTION_MORE, "TIME",
-	 "Minimum time between two dumps of an engine, unless SIGUSR1 asks for a dump; a bare "
-	 "number is in seconds (default: 10m)",
+	 "Minimum time between two dumps of an engine; SIGUSR1 does not wait, a hang only for a "
+	 "hang; a bare number is in seconds (default: 10m)",
 	 TIME(watch.cooldown_ns, NS_PER_S, 0, OPTION_TIME_MAX)},
 	{"max-dumps", 0, OPTION_MORE, "N",
 	 "Maximum number of dumps that are kept in --dir; the oldest are deleted (default: 20)",

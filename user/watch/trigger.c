@@ -11,23 +11,32 @@ static void begin(struct trigger *trigger, uint32_t reason, const char *text, ui
 	trigger->pending = true;
 	trigger->asked = false;
 	trigger->reason = reason;
-	trigger->since_ns = since_ns;
+	trigger->cooldown.since_ns = since_ns;
+	if (reason == FLIGHT_HANG)
+		trigger->cooldown.hang_ns = since_ns;
 	trigger->due_ns = due_ns;
 	trigger->ignored = 0;
 	snprintf(trigger->text, sizeof(trigger->text), "%s", text);
 }
 
+/* Who asks by hand does not wait, and a hang is worth a dump whatever was slow before. */
+static bool is_cooling(const struct cooldown *cooldown, uint32_t reason, uint64_t cooldown_ns,
+		       uint64_t now_ns)
+{
+	uint64_t since_ns = reason == FLIGHT_HANG ? cooldown->hang_ns : cooldown->since_ns;
+
+	return reason != FLIGHT_MANUAL && since_ns &&
+	       now_ns < add_saturating(since_ns, cooldown_ns);
+}
+
 enum trigger_answer trigger_pull(struct trigger *trigger, const struct trigger_limits *limits,
 				 uint32_t reason, const char *text, uint64_t now_ns)
 {
-	bool cools = trigger->since_ns &&
-		     now_ns < add_saturating(trigger->since_ns, limits->cooldown_ns);
 	uint64_t due_ns = add_saturating(now_ns, limits->after_ns);
 
 	if (trigger->again || (trigger->pending && !trigger->asked))
 		return TRIGGER_JOINED;
-	/* Who asks by hand does not wait. */
-	if (cools && reason != FLIGHT_MANUAL) {
+	if (is_cooling(&trigger->cooldown, reason, limits->cooldown_ns, now_ns)) {
 		trigger->ignored++;
 		return TRIGGER_COOLING;
 	}

@@ -9,14 +9,21 @@
 
 struct trigger_limits {
 	uint64_t after_ns;    /* so that what follows is in the dump */
-	uint64_t cooldown_ns; /* from a dump's trigger to the next one's */
+	uint64_t cooldown_ns; /* from a dump's trigger to the next one's; of a hang, from that of
+				 another */
+};
+
+/* When it was pulled last, for a dump; 0: never. */
+struct cooldown {
+	uint64_t since_ns;
+	uint64_t hang_ns; /* because of a hang */
 };
 
 struct trigger {
-	bool pending;	   /* a dump is due */
-	bool asked;	   /* for it */
-	uint32_t reason;   /* enum flight_reason */
-	uint64_t since_ns; /* when it was pulled last, for a dump; 0: never */
+	bool pending;	 /* a dump is due */
+	bool asked;	 /* for it */
+	uint32_t reason; /* enum flight_reason */
+	struct cooldown cooldown;
 	uint64_t due_ns;
 	uint64_t asked_ns; /* when it was asked for */
 	uint64_t ignored;  /* since then, because of the cooldown */

@@ -45,7 +45,7 @@
 /* The dump of an engine that has ended: one of that name that starts next goes on with it. */
 struct ended {
 	char comm[16];
-	uint64_t since_ns; /* trigger.since_ns */
+	struct cooldown cooldown;
 };
 
 struct watch {
@@ -81,9 +81,9 @@ static void forget_ended(struct watch *watch, size_t index)
 
 static void remember_ended(struct watch *watch, const struct target *target)
 {
-	struct ended ended = {.since_ns = target->trigger.since_ns};
+	struct ended ended = {.cooldown = target->trigger.cooldown};
 
-	if (!ended.since_ns)
+	if (!ended.cooldown.since_ns)
 		return;
 	memcpy(ended.comm, target->comm, sizeof(ended.comm));
 	if (watch->ended.count >= ENDED_MAX)
@@ -96,7 +96,7 @@ static void take_over(struct watch *watch, struct target *target)
 	for (size_t i = 0; i < watch->ended.count; i++) {
 		if (strcmp(watch->ended.items[i].comm, target->comm) != 0)
 			continue;
-		target->trigger.since_ns = watch->ended.items[i].since_ns;
+		target->trigger.cooldown = watch->ended.items[i].cooldown;
 		forget_ended(watch, i);
 		return;
 	}

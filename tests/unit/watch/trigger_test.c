@@ -48,11 +48,55 @@ static void the_cooldown_counts_from_the_first(void **state)
 	pull(&trigger, FLIGHT_ESCALATION, 1000);
 	assert_true(trigger_is_due(&trigger, 1010));
 	trigger_end(&trigger);
+	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1098), TRIGGER_COOLING);
 	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1099), TRIGGER_COOLING);
-	assert_int_equal(pull(&trigger, FLIGHT_HANG, 1099), TRIGGER_COOLING);
 	assert_int_equal(trigger.ignored, 2);
 	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1100), TRIGGER_NEW);
 	assert_int_equal(trigger.ignored, 0);
+}
+
+static void make(struct trigger *trigger, uint32_t reason, uint64_t now_ns)
+{
+	assert_int_equal(pull(trigger, reason, now_ns), TRIGGER_NEW);
+	assert_true(trigger_is_due(trigger, now_ns + limits.after_ns));
+	trigger_end(trigger);
+}
+
+static void a_hang_waits_for_no_escalation(void **state)
+{
+	struct trigger trigger = {0};
+
+	make(&trigger, FLIGHT_ESCALATION, 1000);
+	make(&trigger, FLIGHT_HANG, 1030);
+	/* Only for another hang. */
+	assert_int_equal(pull(&trigger, FLIGHT_HANG, 1129), TRIGGER_COOLING);
+	make(&trigger, FLIGHT_MANUAL, 1129);
+	make(&trigger, FLIGHT_HANG, 1130);
+}
+
+static void an_escalation_waits_for_all(void **state)
+{
+	struct trigger trigger = {0};
+
+	make(&trigger, FLIGHT_HANG, 1000);
+	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1099), TRIGGER_COOLING);
+	make(&trigger, FLIGHT_MANUAL, 1099);
+	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1198), TRIGGER_COOLING);
+	make(&trigger, FLIGHT_ESCALATION, 1199);
+}
+
+static void a_hang_while_a_dump_is_made_has_its_own(void **state)
+{
+	struct trigger trigger = {0};
+
+	pull(&trigger, FLIGHT_ESCALATION, 1000);
+	assert_true(trigger_is_due(&trigger, 1005));
+	assert_int_equal(pull(&trigger, FLIGHT_HANG, 1006), TRIGGER_NEXT);
+	assert_true(trigger_end(&trigger));
+	assert_int_equal(trigger.reason, FLIGHT_HANG);
+	assert_true(trigger_is_due(&trigger, 1011));
+	trigger_end(&trigger);
+	assert_int_equal(pull(&trigger, FLIGHT_HANG, 1105), TRIGGER_COOLING);
 }
 
 static void who_asks_by_hand_does_not_wait(void **state)
@@ -81,7 +125,7 @@ static void a_request_by_hand_while_a_dump_is_made_has_its_own(void **state)
 	assert_true(trigger_end(&trigger));
 	assert_int_equal(trigger.reason, FLIGHT_MANUAL);
 	assert_string_equal(trigger.text, "by hand");
-	assert_int_equal(trigger.since_ns, 1006);
+	assert_int_equal(trigger.cooldown.since_ns, 1006);
 	assert_int_equal(trigger.ignored, 0);
 	assert_false(trigger_is_due(&trigger, 1010));
 	assert_true(trigger_is_due(&trigger, 1011));
@@ -148,6 +192,9 @@ int main(void)
 		cmocka_unit_test(a_dump_comes_some_time_after),
 		cmocka_unit_test(what_follows_soon_is_in_the_same_dump),
 		cmocka_unit_test(the_cooldown_counts_from_the_first),
+		cmocka_unit_test(a_hang_waits_for_no_escalation),
+		cmocka_unit_test(an_escalation_waits_for_all),
+		cmocka_unit_test(a_hang_while_a_dump_is_made_has_its_own),
 		cmocka_unit_test(who_asks_by_hand_does_not_wait),
 		cmocka_unit_test(a_request_by_hand_while_a_dump_is_made_has_its_own),
 		cmocka_unit_test(without_a_cooldown_nothing_is_left_out),
