@@ -26,6 +26,7 @@
 /* d: a digit. */
 #define TIME_FORM "ddddddddTdddddddddZ_"
 
+/* As flight_reason_name. */
 static const char *const reasons[] = {"escalation", "hang", "manual"};
 static const char *const parts[] = {"_calls", "_sample", ""};
 static const char *const suffixes[] = {".fbt.gz", ".trace.json.gz", ".pftrace.gz", ".jsonl.gz",
@@ -34,6 +35,9 @@ static const char *const suffixes[] = {".fbt.gz", ".trace.json.gz", ".pftrace.gz
 /* Half a second: who has the folder alone deletes some files. */
 #define SHARE_TRIES    50
 #define SHARE_PAUSE_NS (10 * NS_PER_MS)
+
+/* A file may be dated so much later than now, by another machine's clock. */
+#define CLOCK_SLACK_S 60
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -98,6 +102,7 @@ struct dump_file {
 	char *name;
 	size_t stem; /* length */
 	uint64_t bytes;
+	int64_t time; /* in seconds; in order_files: of the dump's last file */
 	bool is_partial;
 };
 
@@ -135,6 +140,7 @@ static int add_file(file_vec *files, int dir, const char *name)
 	if (!file.stem || fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) || !is_ours(&status))
 		return 0;
 	file.bytes = (uint64_t)status.st_blocks * 512;
+	file.time = status.st_mtim.tv_sec;
 	file.name = strdup(name);
 	if (!file.name)
 		return -ENOMEM;
@@ -169,7 +175,7 @@ static DIR *open_dir(const char *path, int *dir)
 	return list;
 }
 
-/* The files of all dumps, the oldest first. The directory stays open; NULL: logged. */
+/* The files of all dumps, by name. The directory stays open; NULL: logged. */
 static DIR *list_files(const char *path, file_vec *files, int *dir)
 {
 	DIR *list = open_dir(path, dir);
@@ -190,6 +196,49 @@ static DIR *list_files(const char *path, file_vec *files, int *dir)
 static bool same_stem(const struct dump_file *a, const struct dump_file *b)
 {
 	return a->stem == b->stem && !strncmp(a->name, b->name, a->stem);
+}
+
+/* Whether the dump is of an escalation: they may be many. */
+static bool is_common(const struct dump_file *file)
+{
+	size_t size = strlen(reasons[0]);
+
+	return file->stem > size && !strncmp(file->name + file->stem - size, reasons[0], size);
+}
+
+static int compare_order(const void *left, const void *right)
+{
+	const struct dump_file *a = left, *b = right;
+
+	if (is_common(a) != is_common(b))
+		return is_common(a) ? -1 : 1;
+	if (a->time != b->time)
+		return a->time < b->time ? -1 : 1;
+	return compare_names(left, right);
+}
+
+/*
+ * From by name to what is deleted first: escalations, and of each the oldest. What is from the
+ * future is from before the clock was set back, so that it is older than what came since.
+ */
+static void order_files(file_vec *files)
+{
+	int64_t last = (int64_t)(clock_ns(CLOCK_REALTIME) / NS_PER_S) + CLOCK_SLACK_S, time;
+	size_t next;
+
+	for (size_t i = 0; i < files->count; i = next) {
+		time = INT64_MIN;
+		for (next = i; next < files->count; next++) {
+			const struct dump_file *file = &files->items[next];
+
+			if (!same_stem(&files->items[i], file))
+				break;
+			time = file->time > time ? file->time : time;
+		}
+		for (size_t j = i; j < next; j++)
+			files->items[j].time = time > last ? INT64_MIN : time;
+	}
+	vec_sort(files, compare_order);
 }
 
 /* Deletes files of one dump, from index on. Returns the index after them. */
@@ -265,6 +314,7 @@ int dumps_make_room(const char *path, const struct dump_limits *limits, uint64_t
 	*usage = (struct dump_usage){0};
 	if (!list)
 		return -EIO;
+	order_files(&files);
 	count_all(&files, usage);
 	room = disk_room_of(dir, limits->keep_free);
 	before = usage->bytes;

@@ -35,8 +35,9 @@ struct dump_usage {
 };
 
 /*
- * Deletes the oldest dumps in a directory until the limits are met with bytes and one dump more:
- * what is about to be written; with neither, those of dumps and bytes themselves. The dump keep
+ * Deletes dumps in a directory, the oldest ones of escalations first, then the oldest others, until
+ * the limits are met with bytes and one dump more: what is about to be written; with neither, those
+ * of dumps and bytes themselves. The dump keep
  * (NULL: none) is not deleted. Only regular files of ours are, and no link is followed. 0, -ENOSPC:
  * that much will not fit (-EDQUOT: without using what is to be kept free), and if it would not even
  * alone, nothing is deleted; or -errno, logged.

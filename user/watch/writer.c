@@ -183,8 +183,8 @@ bool writer__reap(struct writer *writer, const struct options *options, pid_t pi
 	/* What could not be moved stays where it is. */
 	if (!err)
 		dumps_sweep(writer->dir, job->stem);
+	(void)dumps_make_room(writer->dir, &limits, 0, job->stem, &usage);
 	end_job(writer);
-	(void)dumps_make_room(writer->dir, &limits, 0, NULL, &usage);
 	return true;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 #include "stderr_fixture.h"
 #include "watch/dumps.h"
@@ -153,6 +154,75 @@ static void the_space_is_limited(void **state)
 	assert_int_equal(dumps_make_room(dir, &limits, 3 * BLOCK + 1, NULL, &usage), -ENOSPC);
 	assert_int_equal(usage.deleted, 0);
 	assert_true(is_there(STEM(3) ".html"));
+}
+
+/* Sets when a file was written last, in seconds. */
+static void set_time(const char *name, time_t seconds)
+{
+	const struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
+
+	assert_int_equal(utimensat(AT_FDCWD, path_of(name), times, 0), 0);
+}
+
+#define MILD(second) "ferrum_watch_20261125T22032" #second "123Z_4711_escalation"
+#define HAND(second) "ferrum_watch_20261125T22032" #second "123Z_4711_manual"
+
+static void escalations_go_before_hangs_and_what_was_asked_for(void **state)
+{
+	struct dump_limits limits = {3, UINT64_MAX};
+	struct dump_usage usage;
+
+	make_file(STEM(1) ".html");
+	make_file(HAND(2) ".html");
+	make_file(MILD(3) ".html");
+	make_file(MILD(4) ".html");
+	assert_int_equal(dumps_make_room(dir, &limits, 1, MILD(5), &usage), 0);
+	assert_int_equal(usage.deleted, 2);
+	assert_true(is_there(STEM(1) ".html"));
+	assert_true(is_there(HAND(2) ".html"));
+	make_file(MILD(5) ".html");
+	limits.dumps = 1;
+	assert_int_equal(dumps_make_room(dir, &limits, 0, MILD(5), &usage), 0);
+	/* The one that was just written stays, whatever it is. */
+	assert_true(is_there(MILD(5) ".html"));
+	assert_int_equal(usage.dumps, 1);
+}
+
+/* The clock was ahead once: the names of the dumps of then are later. */
+static void the_oldest_is_the_one_that_was_written_first(void **state)
+{
+	const struct dump_limits limits = {2, UINT64_MAX};
+	struct dump_usage usage;
+
+	make_file(STEM(8) ".html");
+	make_file(STEM(8) "_calls.html");
+	make_file(STEM(9) ".html");
+	make_file(STEM(1) ".html");
+	set_time(STEM(8) ".html", 1000);
+	/* Of one dump, the file that came last tells. */
+	set_time(STEM(8) "_calls.html", 5000);
+	set_time(STEM(9) ".html", 2000);
+	set_time(STEM(1) ".html", 3000);
+	assert_int_equal(dumps_make_room(dir, &limits, 0, NULL, &usage), 0);
+	assert_false(is_there(STEM(9) ".html"));
+	assert_true(is_there(STEM(1) ".html"));
+	assert_true(is_there(STEM(8) ".html"));
+}
+
+static void what_is_from_the_future_goes_first(void **state)
+{
+	const struct dump_limits limits = {2, UINT64_MAX};
+	struct dump_usage usage;
+
+	make_file(STEM(1) ".html");
+	make_file(STEM(2) ".html");
+	make_file(STEM(9) ".html");
+	set_time(STEM(1) ".html", 1000);
+	set_time(STEM(9) ".html", time(NULL) + 86400);
+	assert_int_equal(dumps_make_room(dir, &limits, 0, NULL, &usage), 0);
+	assert_true(is_there(STEM(1) ".html"));
+	assert_true(is_there(STEM(2) ".html"));
+	assert_false(is_there(STEM(9) ".html"));
 }
 
 /* Half of what is free is to be kept free. */
@@ -315,6 +385,9 @@ int main(void)
 		TEST(a_stem_is_made_of_time_process_and_reason),
 		TEST(the_oldest_are_deleted_whole),
 		TEST(the_space_is_limited),
+		TEST(escalations_go_before_hangs_and_what_was_asked_for),
+		TEST(the_oldest_is_the_one_that_was_written_first),
+		TEST(what_is_from_the_future_goes_first),
 		TEST(the_disk_is_not_filled),
 		TEST(nothing_else_is_deleted),
 		TEST(files_of_others_are_left_alone),
