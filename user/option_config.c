@@ -198,9 +198,9 @@ int option_config_read(struct options *options, const char *path, bool must_exis
 int option_config_note(struct options *options, const char *name, const char *value)
 {
 	static const char *const own[] = {
-		"pid",		"dir",	    "config",	 "comm",     "cgroup", "container",
-		"unit",		"last",	    "memory",	 "after",    "calls",  "sample",
-		"sample-every", "cooldown", "max-dumps", "max-disk", "metrics"};
+		"pid",		"dir",	    "config",	 "comm",     "cgroup",	"container",
+		"unit",		"last",	    "memory",	 "after",    "calls",	"sample",
+		"sample-every", "cooldown", "max-dumps", "max-disk", "metrics", "wait-step"};
 	const struct option_given given = {name, value};
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {

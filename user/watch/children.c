@@ -109,12 +109,12 @@ static int add_all(argument_vec *arguments, const char *const *texts)
 static const char *const without_in_calls[] = {
 	"gpu",		"gpu-strict",	    "inject", "inject-timeout", "otlp",
 	"otlp-metrics", "metrics-interval", "rank",   "trace-format",	NULL};
-static const char *const without_in_flight[] = {"rank", "trace-format", "wait-step", NULL};
+static const char *const without_in_flight[] = {"rank", "trace-format", NULL};
 /* What a replay warns of, or would do again. */
 static const char *const without_in_replay[] = {
-	"otlp",	  "otlp-metrics",   "metrics-interval", "follow", "gpu",       "inject",
-	"python", "inject-timeout", "step-arg",		"step",	  "wait-step", "verbose",
-	"quiet",  "uretprobe",	    "ring-records",	NULL};
+	"otlp",	   "otlp-metrics", "metrics-interval", "follow",       "gpu",
+	"inject",  "python",	   "inject-timeout",   "step-arg",     "step",
+	"verbose", "quiet",	   "uretprobe",	       "ring-records", NULL};
 
 /* A file for each engine. */
 static int add_metrics(argument_vec *arguments, const struct tracer_plan *plan)

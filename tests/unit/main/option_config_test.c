@@ -104,6 +104,17 @@ static void the_command_line_takes_precedence(void **state)
 	options_clear(&options);
 }
 
+/* Its tracers wait anyway, and those of system calls, which may have no --step, have found it. */
+static void wait_step_is_not_passed_on(void **state)
+{
+	struct options options;
+
+	assert_int_equal(parse(&options, "comm = a\nwait-step\n", "--hang=4", NULL), 0);
+	assert_int_equal(options.watch.given.count, 1);
+	assert_string_equal(options.watch.given.items[0].name, "hang");
+	options_clear(&options);
+}
+
 static void assert_bad(void **state, const char *text, const char *said)
 {
 	char line[256];
@@ -233,6 +244,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_file_says_what_options_say),
 		TEST(the_command_line_takes_precedence),
+		TEST(wait_step_is_not_passed_on),
 		TEST(an_unknown_name_is_told_with_its_line),
 		TEST(a_bad_value_is_told_with_its_line),
 		TEST(too_little_memory_is_told),
