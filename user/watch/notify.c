@@ -71,3 +71,17 @@ int notify_send(const struct notify *notify, const char *state)
 	close(fd);
 	return err;
 }
+
+void notify_ready(struct notify *notify)
+{
+	notify->ready_due = true;
+	notify_turn(notify);
+}
+
+void notify_turn(struct notify *notify)
+{
+	int err = notify->ready_due ? notify_send(notify, "READY=1") : 0;
+
+	if (!err || err == -ENAMETOOLONG)
+		notify->ready_due = false;
+}

@@ -3,12 +3,14 @@
 #ifndef FBT_WATCH_NOTIFY_H
 #define FBT_WATCH_NOTIFY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What the service manager asks for, by the environment. */
 struct notify {
 	char *path;	      /* NOTIFY_SOCKET; NULL: nobody wants to know */
 	uint64_t watchdog_ns; /* how often to tell that we are alive; 0: not */
+	bool ready_due;	      /* notify_ready was called, and that is not sent yet */
 };
 
 /* Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID. */
@@ -20,5 +22,11 @@ void notify_close(struct notify *notify);
  * wants to know; or -errno.
  */
 int notify_send(const struct notify *notify, const char *state);
+
+/* Sends READY=1, now or in one of the turns: without it the service's start fails in the end. */
+void notify_ready(struct notify *notify);
+
+/* Call several times a second. */
+void notify_turn(struct notify *notify);
 
 #endif

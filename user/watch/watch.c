@@ -427,7 +427,7 @@ static void reload(struct watch *watch)
 		 clock_ns(CLOCK_MONOTONIC) / NS_PER_US);
 	(void)notify_send(&watch->notify, text);
 	take_config(watch);
-	(void)notify_send(&watch->notify, "READY=1");
+	notify_ready(&watch->notify);
 }
 
 static void escalate(const struct watch *watch)
@@ -504,6 +504,7 @@ static void turn(struct watch *watch)
 		remove_ended(watch);
 	sweep_slots(watch);
 	writer__turn(watch->writer, &watch->options, now_ns);
+	notify_turn(&watch->notify);
 	feed_watchdog(watch, now_ns);
 	send_status(watch, now_ns);
 }
@@ -661,7 +662,7 @@ int watch_run(struct options *options, int argc, char **argv)
 		look_when_due(&watch, clock_ns(CLOCK_MONOTONIC));
 		if (!watch.targets.count)
 			log_info("no such process runs yet: it is watched as soon as it does");
-		(void)notify_send(&watch.notify, "READY=1");
+		notify_ready(&watch.notify);
 		err = run(&watch);
 		/* What was killed last; a tracer that was given up writes again if it ends. */
 		slots_sweep(watch.options.metrics, 0);

@@ -104,6 +104,34 @@ static void a_listener_that_has_gone_is_an_error(void **state)
 	unsetenv("NOTIFY_SOCKET");
 }
 
+static void readiness_is_told_once_there_is_room(void **state)
+{
+	struct notify notify;
+	char name[64], text[64];
+	int fd, sent = 0;
+
+	snprintf(name, sizeof(name), "@fbt_ready_%d", (int)getpid());
+	setenv("NOTIFY_SOCKET", name, 1);
+	*name = '\0';
+	fd = open_socket(name, strlen(name + 1) + 1);
+	notify_open(&notify);
+	notify_turn(&notify);
+	assert_int_equal(recv(fd, text, sizeof(text), 0), -1);
+	while (!notify_send(&notify, "WATCHDOG=1"))
+		sent++;
+	notify_ready(&notify);
+	for (; sent; sent--)
+		assert_int_equal(recv(fd, text, sizeof(text), 0), 10);
+	assert_int_equal(recv(fd, text, sizeof(text), 0), -1);
+	notify_turn(&notify);
+	assert_sent(fd, "READY=1");
+	notify_turn(&notify);
+	assert_int_equal(recv(fd, text, sizeof(text), 0), -1);
+	notify_close(&notify);
+	close(fd);
+	unsetenv("NOTIFY_SOCKET");
+}
+
 static uint64_t watchdog_of(const char *usec, const char *pid)
 {
 	struct notify notify;
@@ -143,6 +171,7 @@ int main(void)
 		cmocka_unit_test(nobody_is_told_without_a_socket),
 		cmocka_unit_test(a_path_and_an_abstract_name_are_told),
 		cmocka_unit_test(a_listener_that_has_gone_is_an_error),
+		cmocka_unit_test(readiness_is_told_once_there_is_room),
 		cmocka_unit_test(the_watchdog_is_told_three_times_as_often),
 	};
 
