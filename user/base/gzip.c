@@ -135,18 +135,52 @@ void gzip__free(struct gzip *gzip)
 	free(gzip);
 }
 
-/* What was read of a file with members. */
-struct reading {
-	z_stream stream;
+/* A point up to which a file can be kept: after a member, or after a flush of one. */
+struct whole {
+	off_t at;
 	uint32_t crc;
 	uint32_t size; /* modulo 2^32, as RFC 1952 has it */
 	bool is_open;  /* a member has begun and not ended */
+	bool is_line;  /* what it holds so far ends with a newline */
+};
+
+/* What was read of a file with members. */
+struct reading {
+	z_stream stream;
+	int fd;
+	struct whole now;
+	struct whole last; /* of all that came before now */
 	unsigned char in[64 * 1024];
 	unsigned char out[64 * 1024];
 };
 
-/* Takes what is in stream.avail_in. 0 or -EBADMSG. */
-static int inflate_all(struct reading *reading)
+/*
+ * After a flush a member ends with an empty stored block (RFC 1951, 3.2.4), on a whole byte. The
+ * bits of data_type are those of inflate() with Z_BLOCK.
+ */
+static bool is_flushed(const struct reading *reading)
+{
+	const int block_end = 128, last_block = 64, bits = 7;
+	unsigned char end[4];
+
+	return (reading->stream.data_type & (block_end | last_block | bits)) == block_end &&
+	       pread(reading->fd, end, sizeof(end), reading->now.at - 4) == sizeof(end) &&
+	       !memcmp(end, "\0\0\xff\xff", 4);
+}
+
+/* What inflate() has given. */
+static void take_text(struct reading *reading)
+{
+	size_t size = sizeof(reading->out) - reading->stream.avail_out;
+
+	reading->now.crc = (uint32_t)crc32(reading->now.crc, reading->out, (uInt)size);
+	reading->now.size += (uint32_t)size;
+	if (size)
+		reading->now.is_line = reading->out[size - 1] == '\n';
+}
+
+/* Takes what is in stream.avail_in, which ends at that offset of the file. 0 or -EBADMSG. */
+static int inflate_all(struct reading *reading, off_t end)
 {
 	z_stream *stream = &reading->stream;
 	int result;
@@ -154,65 +188,69 @@ static int inflate_all(struct reading *reading)
 	do {
 		stream->next_out = reading->out;
 		stream->avail_out = sizeof(reading->out);
-		reading->is_open |= stream->avail_in > 0;
-		result = inflate(stream, Z_NO_FLUSH);
+		reading->now.is_open |= stream->avail_in > 0;
+		result = inflate(stream, Z_BLOCK);
 		if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
 			return -EBADMSG;
-		reading->crc = (uint32_t)crc32(reading->crc, reading->out,
-					       (uInt)(sizeof(reading->out) - stream->avail_out));
-		reading->size += (uint32_t)(sizeof(reading->out) - stream->avail_out);
-		if (result != Z_STREAM_END)
-			continue;
-		reading->is_open = false;
-		reading->crc = reading->size = 0;
-		if (inflateReset(stream) != Z_OK)
-			return -EBADMSG;
+		take_text(reading);
+		reading->now.at = end - stream->avail_in;
+		if (result == Z_STREAM_END) {
+			reading->now.is_open = false;
+			reading->now.crc = reading->now.size = 0;
+			if (inflateReset(stream) != Z_OK)
+				return -EBADMSG;
+		}
+		if (result == Z_STREAM_END || (result == Z_OK && is_flushed(reading)))
+			reading->last = reading->now;
 	} while (stream->avail_in || stream->avail_out == 0);
 	return 0;
 }
 
-/* An empty last block, and the member's trailer. */
-static int end_member(int fd, const struct reading *reading)
+/* The last block, empty or with the newline that its last line lacks, and the member's trailer. */
+static int end_member(const struct reading *reading)
 {
-	unsigned char end[10] = {0x03, 0x00};
+	const struct whole *last = &reading->last;
+	static const unsigned char empty[] = {0x03, 0x00};
+	static const unsigned char newline[] = {0x01, 0x01, 0x00, 0xfe, 0xff, '\n'};
+	bool adds = last->size && !last->is_line;
+	size_t size = adds ? sizeof(newline) : sizeof(empty);
+	uint32_t crc = adds ? (uint32_t)crc32(last->crc, newline + 5, 1) : last->crc;
+	unsigned char end[sizeof(newline) + 8];
 
+	memcpy(end, adds ? newline : empty, size);
 	for (int i = 0; i < 4; i++) {
-		end[2 + i] = (unsigned char)(reading->crc >> 8 * i);
-		end[6 + i] = (unsigned char)(reading->size >> 8 * i);
+		end[size + (size_t)i] = (unsigned char)(crc >> 8 * i);
+		end[size + 4 + (size_t)i] = (unsigned char)((last->size + adds) >> 8 * i);
 	}
-	if (lseek(fd, 0, SEEK_END) < 0 || write(fd, end, sizeof(end)) != sizeof(end))
+	size += 8;
+	errno = 0;
+	if (lseek(reading->fd, 0, SEEK_END) < 0 || write(reading->fd, end, size) != (ssize_t)size)
 		return errno ? -errno : -EIO;
 	return 0;
 }
 
-/* After a flush a member ends with an empty stored block (RFC 1951, 3.2.4), on a whole byte. */
-static bool ends_with_flush(const unsigned char last[4])
+static int read_members(struct reading *reading)
 {
-	return !memcmp(last, "\0\0\xff\xff", 4);
-}
-
-static int read_members(int fd, struct reading *reading)
-{
-	unsigned char last[4] = {0};
 	off_t at = 0;
 	ssize_t count;
 	int err = 0;
 
-	while ((count = pread(fd, reading->in, sizeof(reading->in), at)) > 0 && !err) {
-		for (ssize_t i = count < 4 ? 0 : count - 4; i < count; i++) {
-			memmove(last, last + 1, 3);
-			last[3] = reading->in[i];
-		}
+	while (!err && (count = pread(reading->fd, reading->in, sizeof(reading->in), at)) != 0) {
+		if (count < 0)
+			return -errno;
 		at += count;
 		reading->stream.next_in = reading->in;
 		reading->stream.avail_in = (uInt)count;
-		err = inflate_all(reading);
+		err = inflate_all(reading, at);
 	}
-	if (count < 0)
-		return -errno;
-	if (err || !reading->is_open)
+	if (err || !reading->now.is_open)
 		return err;
-	return ends_with_flush(last) ? end_member(fd, reading) : -EBADMSG;
+	/* Of a write that was cut off nothing can be used. */
+	if (reading->last.at < at && ftruncate(reading->fd, reading->last.at))
+		return -errno;
+	if (!reading->last.is_open)
+		return lseek(reading->fd, 0, SEEK_END) < 0 ? -errno : 0;
+	return end_member(reading);
 }
 
 int gzip_mend(int fd)
@@ -222,11 +260,12 @@ int gzip_mend(int fd)
 
 	if (!reading)
 		return -ENOMEM;
+	reading->fd = fd;
 	if (inflateInit2(&reading->stream, GZIP_WINDOW) != Z_OK) {
 		free(reading);
 		return -ENOMEM;
 	}
-	err = read_members(fd, reading);
+	err = read_members(reading);
 	inflateEnd(&reading->stream);
 	free(reading);
 	return err;

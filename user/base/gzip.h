@@ -28,9 +28,10 @@ int gzip__finish(struct gzip *gzip);
 void gzip__free(struct gzip *gzip);
 
 /*
- * Ends the last member of a file whose writer was killed, so that another can follow. fd is open
- * for reading and writing. 0 (also for an empty file); -EBADMSG: the file is no such file, or the
- * last write of its writer is incomplete; or -errno.
+ * Ends the last member of a file of lines whose writer was killed, so that another can follow. If
+ * its last write is incomplete, the file is cut back to the last flush or member before it. fd is
+ * open for reading and writing. 0 (also for an empty file); -EBADMSG: the file is no such file, or
+ * damaged; or -errno.
  */
 int gzip_mend(int fd);
 

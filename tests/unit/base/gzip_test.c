@@ -149,16 +149,68 @@ static void whole_files_are_left_as_they_are(void **state)
 	assert_int_equal(before.st_size, after.st_size);
 }
 
-static void what_cannot_be_ended_is_refused(void **state)
+/* Whatever a kill, or a full disk, has left of the last member. */
+static void an_incomplete_write_is_cut_off(void **state)
+{
+	struct fixture *fixture = *state;
+	off_t first, flushed, end;
+	struct gzip *gzip;
+	char *bytes;
+
+	append(fixture, "one\n");
+	first = lseek(fixture->fd, 0, SEEK_END);
+	gzip = gzip__new(fixture->fd);
+	assert_non_null(gzip);
+	fputs("two\n", gzip__file(gzip));
+	fflush(gzip__file(gzip));
+	flushed = lseek(fixture->fd, 0, SEEK_END);
+	fputs("a text of which some of a write is missing\n", gzip__file(gzip));
+	fflush(gzip__file(gzip));
+	end = lseek(fixture->fd, 0, SEEK_END);
+	gzip__free(gzip);
+	bytes = malloc((size_t)end);
+	assert_non_null(bytes);
+	assert_int_equal(pread(fixture->fd, bytes, (size_t)end, 0), end);
+	for (off_t cut = first + 1; cut < end; cut++) {
+		assert_int_equal(ftruncate(fixture->fd, 0), 0);
+		assert_int_equal(pwrite(fixture->fd, bytes, (size_t)cut, 0), cut);
+		assert_int_equal(gzip_mend(fixture->fd), 0);
+		append(fixture, "three\n");
+		assert_holds(fixture, cut < flushed ? "one\nthree\n" : "one\ntwo\nthree\n");
+	}
+	/* Of a first member too. */
+	assert_int_equal(ftruncate(fixture->fd, 5), 0);
+	assert_int_equal(gzip_mend(fixture->fd), 0);
+	assert_int_equal(lseek(fixture->fd, 0, SEEK_END), 0);
+	free(bytes);
+}
+
+/* A buffer that is full is flushed within a line. */
+static void a_line_that_is_cut_off_is_ended(void **state)
 {
 	struct fixture *fixture = *state;
 
-	append_and_die(fixture, "a text of which half a write is missing\n");
-	assert_int_equal(ftruncate(fixture->fd, lseek(fixture->fd, 0, SEEK_END) - 7), 0);
+	append(fixture, "one\n");
+	append_and_die(fixture, "two\nthr");
+	assert_int_equal(gzip_mend(fixture->fd), 0);
+	append(fixture, "four\n");
+	assert_holds(fixture, "one\ntwo\nthr\nfour\n");
+}
+
+static void what_is_no_such_file_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stat file;
+
+	assert_int_equal(write(fixture->fd, "{\"event\":1}\n", 12), 12);
 	assert_int_equal(gzip_mend(fixture->fd), -EBADMSG);
+	assert_int_equal(fstat(fixture->fd, &file), 0);
+	assert_int_equal(file.st_size, 12);
+	/* Damaged, not cut off. */
 	assert_int_equal(ftruncate(fixture->fd, 0), 0);
 	lseek(fixture->fd, 0, SEEK_SET);
-	assert_int_equal(write(fixture->fd, "{\"event\":1}\n", 12), 12);
+	append(fixture, "one\n");
+	assert_int_equal(pwrite(fixture->fd, "\xff\xff", 2, 10), 2);
 	assert_int_equal(gzip_mend(fixture->fd), -EBADMSG);
 }
 
@@ -182,7 +234,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_was_flushed_can_be_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_killed_writers_member_is_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(whole_files_are_left_as_they_are, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_cannot_be_ended_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_incomplete_write_is_cut_off, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_line_that_is_cut_off_is_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_no_such_file_is_refused, setup, teardown),
 		cmocka_unit_test(a_full_disk_is_told),
 	};
 
