@@ -230,6 +230,7 @@ static int finish_step(void *ctx, struct step *step)
 	step->number = ++window->steps;
 	step->kind_number = ++assembler->kind_steps[step->record.kind];
 	step->complete = is_complete(window, step);
+	window__note_step(window, step->record.tgid);
 	spins_find(window, step);
 	if (!step->complete)
 		window->incomplete_steps++;

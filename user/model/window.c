@@ -9,14 +9,15 @@
 
 #include "base/arith.h"
 #include "base/vec.h"
+#include "model/overflow.h"
 
 /* Most thread names kept, of 24 bytes each. If full, the names of ended processes are dropped. */
 #define THREADS_MAX 65536
 /* Dropping names walks all of them, so it is done only once per this many threads without room. */
 #define THREADS_TURN 4096
 
-/* Most processes remembered, of 16 bytes each. If full, those that have ended are forgotten. */
-#define OVERFLOW_MAX 16384
+/* So long after a process has exited, records of its steps may be on their way. */
+#define STEPS_COME_NS UINT64_C(1000000000)
 
 /* Of a file that is never dropped: the highest number of files. */
 #define FILE_PINNED UINT64_MAX
@@ -187,93 +188,6 @@ int thread_table_add(struct thread_table *table, const struct fbt_thread_use *us
 void thread_table_clear(struct thread_table *table)
 {
 	vec_free(&table->threads);
-}
-
-/* A process that is counted but not kept. */
-struct unkept {
-	uint32_t tgid;
-	uint64_t end_ns; /* 0: still running */
-};
-
-struct overflow {
-	VEC(struct unkept) processes; /* by tgid */
-};
-
-struct overflow *overflow__new(void)
-{
-	return calloc(1, sizeof(struct overflow));
-}
-
-void overflow__free(struct overflow *overflow)
-{
-	if (!overflow)
-		return;
-	vec_free(&overflow->processes);
-	free(overflow);
-}
-
-static struct unkept *find_unkept(const struct overflow *overflow, uint32_t tgid)
-{
-	size_t position = vec_lower_bound(&overflow->processes, item->tgid, tgid);
-
-	if (position == overflow->processes.count ||
-	    overflow->processes.items[position].tgid != tgid)
-		return NULL;
-	return &overflow->processes.items[position];
-}
-
-static void forget_ended(struct overflow *overflow)
-{
-	size_t kept = 0;
-
-	vec_for_each (process, &overflow->processes) {
-		if (!process->end_ns)
-			overflow->processes.items[kept++] = *process;
-	}
-	overflow->processes.count = kept;
-}
-
-static bool insert_unkept(struct overflow *overflow, uint32_t tgid)
-{
-	struct unkept process = {.tgid = tgid};
-
-	if (overflow->processes.count >= OVERFLOW_MAX)
-		forget_ended(overflow);
-	return overflow->processes.count < OVERFLOW_MAX &&
-	       !vec_insert(&overflow->processes,
-			   vec_lower_bound(&overflow->processes, item->tgid, tgid), process);
-}
-
-bool overflow__add(struct overflow *overflow, uint32_t tgid, uint64_t start_ns)
-{
-	struct unkept *process = find_unkept(overflow, tgid);
-
-	if (!process)
-		return insert_unkept(overflow, tgid) || start_ns;
-	if (!process->end_ns || start_ns < process->end_ns)
-		return false;
-	process->end_ns = 0;
-	return true;
-}
-
-bool overflow__has(const struct overflow *overflow, uint32_t tgid)
-{
-	return find_unkept(overflow, tgid);
-}
-
-void overflow__end(struct overflow *overflow, uint32_t tgid, uint64_t end_ns)
-{
-	struct unkept *process = find_unkept(overflow, tgid);
-
-	if (process)
-		process->end_ns = end_ns;
-}
-
-bool overflow__has_ended(const struct overflow *overflow, uint32_t tgid)
-{
-	const struct unkept *process = find_unkept(overflow, tgid);
-
-	return process && process->end_ns;
 }
 
 struct window *window__new(void)
@@ -506,10 +420,53 @@ struct process *window__touch_process(struct window *window, uint32_t tgid)
 	return process;
 }
 
-static bool is_full(const struct window *window, uint32_t tgid)
+/* Whether a process can go: it has exited, and no step of it is still to come. */
+static bool is_idle(const struct process *process, uint64_t now_ns)
 {
-	return window->processes.count >= WINDOW_PROCESSES_MAX ||
-	       overflow__has(window->overflow, tgid);
+	return process->exit_ns && !process->has_steps && now_ns >= process->exit_ns &&
+	       now_ns - process->exit_ns >= STEPS_COME_NS;
+}
+
+/*
+ * Helpers that a service starts again and again would otherwise take all room. They are counted as
+ * not kept, and known as such, so that a later record does not bring them back without a name.
+ */
+static void forget_exited_processes(struct window *window, uint64_t now_ns)
+{
+	size_t kept = 0, count = window->processes.count;
+
+	for (size_t i = 0; i < count; i++) {
+		struct process *process = window->processes.items[i];
+		uint32_t tgid = process->record.tgid;
+		bool is_reused =
+			i + 1 < count && window->processes.items[i + 1]->record.tgid == tgid;
+
+		if (!is_idle(process, now_ns)) {
+			window->processes.items[kept++] = process;
+			continue;
+		}
+		window->overflow_processes++;
+		if (!is_reused) {
+			(void)overflow__add(window->overflow, tgid, process->record.start_ns);
+			overflow__end(window->overflow, tgid, process->exit_ns);
+		}
+		process_free(process);
+	}
+	window->processes.count = kept;
+}
+
+/* Whether there is room for a process that begins. */
+static bool make_process_room(struct window *window, uint32_t tgid, uint64_t start_ns)
+{
+	/* Its number may be one of a process that was not kept, and has ended. */
+	if (!overflow__is_over(window->overflow, tgid, start_ns))
+		return false;
+	if (window->processes.count >= WINDOW_PROCESSES_MAX)
+		forget_exited_processes(window, start_ns);
+	if (window->processes.count >= WINDOW_PROCESSES_MAX)
+		return false;
+	overflow__remove(window->overflow, tgid);
+	return true;
 }
 
 int window__add_process(struct window *window, const struct fbt_target *record, const char *comm,
@@ -522,7 +479,7 @@ int window__add_process(struct window *window, const struct fbt_target *record, 
 	/* The PID was reused: the record is about a new process. */
 	if (process && process->exit_ns && record->start_ns >= process->exit_ns)
 		process = NULL;
-	if (!process && is_full(window, record->tgid)) {
+	if (!process && !make_process_room(window, record->tgid, record->start_ns)) {
 		count_unkept(window, record->tgid, record->start_ns);
 		return 0;
 	}
@@ -546,6 +503,14 @@ int window__add_process(struct window *window, const struct fbt_target *record, 
 		process->record.start_ns = first.start_ns;
 	}
 	return 0;
+}
+
+void window__note_step(struct window *window, uint32_t tgid)
+{
+	struct process *process = find_process(window, tgid);
+
+	if (process)
+		process->has_steps = true;
 }
 
 int window__set_python(struct window *window, const struct fbt_python *record, const char *path)
@@ -630,6 +595,7 @@ void window__pin_file(struct window *window, uint32_t id)
 void window__add_hang(struct window *window, const struct fbt_hang *hang,
 		      const struct fbt_stop_sender *sender)
 {
+	window__note_step(window, hang->tgid);
 	if (window->hang_count < WINDOW_HANGS_MAX) {
 		window->hangs[window->hang_count] = *hang;
 		window->hang_senders[window->hang_count] = *sender;

@@ -101,23 +101,7 @@ void thread_table_clear(struct thread_table *table);
 /* Most processes that are kept, at some KiB each. */
 #define WINDOW_PROCESSES_MAX 1024
 
-/* Remembers the processes beyond that limit, so that each of them is counted once. */
 struct overflow;
-
-struct overflow *overflow__new(void); /* NULL: -ENOMEM */
-void overflow__free(struct overflow *overflow);
-
-/*
- * start_ns is when the process was announced, 0 if it was not. Returns true if the process is to be
- * counted: it is not known yet, or its PID was reused. If no more processes can be remembered, only
- * announced ones are counted.
- */
-bool overflow__add(struct overflow *overflow, uint32_t tgid, uint64_t start_ns);
-bool overflow__has(const struct overflow *overflow, uint32_t tgid);
-
-/* A process that is not known has not ended. */
-void overflow__end(struct overflow *overflow, uint32_t tgid, uint64_t end_ns);
-bool overflow__has_ended(const struct overflow *overflow, uint32_t tgid);
 
 struct kind {
 	struct fbt_kind record;
@@ -134,6 +118,7 @@ struct process {
 	char *exe;
 	char *cmdline;
 	uint64_t exit_ns; /* 0: still running when the window ended */
+	bool has_steps;	  /* or hangs; others are forgotten for want of room */
 	struct row_table table;
 	struct thread_table threads;
 	struct fbt_cpus cpus;	  /* its cpus are 0 if it is not known */
@@ -206,7 +191,7 @@ void window__free(struct window *window);
 /*
  * For model/assemble. Strings are copied. 0; -ENOMEM, and what was known before is kept; or -ENOSPC
  * if there are more threads than are kept. A process that is not kept is counted, which is no
- * error.
+ * error; if there is no room, those that have exited without a step are not kept any longer.
  */
 #define WINDOW_STRINGS 4 /* tag, tool version, kernel release, host name */
 int window__open(struct window *window, const struct fbt_window *record,
@@ -241,6 +226,9 @@ void window__note_codes(struct window *window, const uint32_t *codes, uint32_t c
 
 /* The process, added without a name if it is not known. NULL if it is not kept but only counted. */
 struct process *window__touch_process(struct window *window, uint32_t tgid);
+
+/* A step of the process has ended. */
+void window__note_step(struct window *window, uint32_t tgid);
 
 /* The interpreter of a process; path is copied. 0 or -ENOMEM. */
 int window__set_python(struct window *window, const struct fbt_python *record, const char *path);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "model/overflow.h"
 #include "model/window.h"
 
 static int open_window(void **state)
@@ -110,6 +111,43 @@ static void a_process_that_is_not_kept_is_counted_once(void **state)
 	assert_null(window__touch_process(window, 5000));
 	window__end_process(window, 5000, 20);
 	assert_int_equal(window->overflow_processes, 1);
+}
+
+#define SECOND UINT64_C(1000000000)
+
+static void processes_that_ended_without_a_step_make_room(void **state)
+{
+	struct window *window = fill(state);
+
+	for (uint32_t tgid = 10; tgid < 20; tgid++)
+		window__end_process(window, tgid, 5);
+	window__note_step(window, 12);
+	assert_int_equal(add_process(window, 5000, 6 + 5 * SECOND, "worker"), 0);
+	assert_string_equal(window__process(window, 5000)->comm, "worker");
+	assert_string_equal(window__process(window, 12)->comm, "kept");
+	assert_int_equal(window->processes.count, WINDOW_PROCESSES_MAX - 9 + 1);
+	assert_int_equal(window->overflow_processes, 9);
+	/* What comes late of one that has gone does not bring it back. */
+	assert_null(window__touch_process(window, 13));
+	assert_true(window__has_ended(window, 13));
+	assert_int_equal(window->overflow_processes, 9);
+	/* Another one with its number is kept. */
+	assert_int_equal(add_process(window, 13, 7 * SECOND, "next"), 0);
+	assert_string_equal(window__process(window, 13)->comm, "next");
+	assert_false(window__has_ended(window, 13));
+}
+
+static void a_number_that_was_used_again_stays_known(void **state)
+{
+	struct window *window = *state;
+
+	for (uint32_t tgid = 2; tgid <= WINDOW_PROCESSES_MAX; tgid++)
+		assert_int_equal(add_process(window, tgid, 1, "kept"), 0);
+	window__end_process(window, 7, 5);
+	assert_int_equal(add_process(window, 7, 6, "second"), 0);
+	assert_int_equal(add_process(window, 5000, 6 + 5 * SECOND, "worker"), 0);
+	assert_string_equal(window__process(window, 7)->comm, "second");
+	assert_string_equal(window__process(window, 5000)->comm, "worker");
 }
 
 static void processes_that_are_kept_stay_known_when_others_are_not(void **state)
@@ -738,6 +776,8 @@ int main(void)
 		WINDOW_TEST(a_thread_that_was_not_named_is_not_known),
 		WINDOW_TEST(a_process_beyond_those_that_are_kept_is_counted),
 		WINDOW_TEST(a_process_that_is_not_kept_is_counted_once),
+		WINDOW_TEST(processes_that_ended_without_a_step_make_room),
+		WINDOW_TEST(a_number_that_was_used_again_stays_known),
 		WINDOW_TEST(processes_that_are_kept_stay_known_when_others_are_not),
 		WINDOW_TEST(what_is_not_kept_is_not_taken_for_the_one_that_had_its_number),
 		WINDOW_TEST(the_end_of_a_process_that_is_not_kept_is_known),
