@@ -431,6 +431,8 @@ static bool wants_waker(const struct call_walk *walk, uint64_t ns)
 static void set_woken(const struct step *step, const struct call_walk *walk, uint64_t ns,
 		      struct cause *cause)
 {
+	const struct file *file = window__file(walk->window, walk->call->file);
+
 	cause->woken.header.type = 0;
 	cause->wants_waker = wants_waker(walk, ns);
 	if (!cause->wants_waker)
@@ -439,9 +441,12 @@ static void set_woken(const struct step *step, const struct call_walk *walk, uin
 		if (woken->start_ns == walk->call->start_ns)
 			cause->woken = *woken;
 	}
-	/* Only what arrives by a packet is sent by somebody while an interrupt delivers it. */
+	/*
+	 * Only what arrives by a packet is sent by somebody while an interrupt delivers it. A timer
+	 * may interrupt one who sends something to another.
+	 */
 	if (cause->woken.context == FBT_WOKEN_WHILE_SENDING &&
-	    !(walk->rule->traits & CALL_ANSWERED))
+	    (!(walk->rule->traits & CALL_ANSWERED) || (file && !S_ISSOCK(file->record.mode))))
 		cause->woken.context = FBT_WOKEN_BY_INTERRUPT;
 }
 
