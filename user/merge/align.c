@@ -589,6 +589,8 @@ static bool align_common(const collective_vec *a, const collective_vec *b, bool 
 	double tolerance = fmax(2 * TIMES_OFF_NS, fmin(usual_gap(a), usual_gap(b)) / 4);
 	struct place place = {0};
 
+	if (a->count < MATCHED_MIN || b->count < MATCHED_MIN)
+		return false;
 	if (!choose_place(a, b, has_guess ? &guess : NULL, tolerance, &place,
 			  &result->is_ambiguous)) {
 		result->why = result->is_ambiguous ? ALIGN_WHY_PLACES : ALIGN_WHY_FEW;
