@@ -53,7 +53,8 @@
 
 /* Shared with the process that takes the CPU. */
 struct shared {
-	_Atomic uint64_t taken_ns; /* by its own clock, in total */
+	_Atomic uint64_t taken_ns;  /* by its own clock, in total */
+	_Atomic uint64_t passed_ns; /* meanwhile: interrupts and the host take CPU time too */
 	_Atomic int tid;
 };
 
@@ -71,6 +72,7 @@ struct engine {
 struct slow {
 	uint64_t step;
 	uint64_t taken_ns;
+	uint64_t passed_ns;
 	uint64_t waited_ns;
 };
 
@@ -132,12 +134,14 @@ static void take_turns(struct engine *engine)
 	engine->shared->tid = gettid();
 	while (read(engine->request, &count, sizeof(count)) == sizeof(count)) {
 		uint64_t start_ns = clock_of(CLOCK_THREAD_CPUTIME_ID);
+		uint64_t begin_ns = clock_of(CLOCK_MONOTONIC);
 
 		/* It has the same priority, so it comes next, before the step does. */
 		if (engine->next)
 			must(write(engine->next, &count, sizeof(count)) == sizeof(count), "write");
 		compute(TAKEN_NS);
 		engine->shared->taken_ns += clock_of(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+		engine->shared->passed_ns += clock_of(CLOCK_MONOTONIC) - begin_ns;
 	}
 }
 
@@ -334,12 +338,13 @@ static void *run_steps(void *ctx)
 	for (uint64_t step = turn->first; step <= turn->last; step++) {
 		int is_slow = step >= FIRST_SLOW && step % turn->every == 0 && slow_count < most;
 		uint64_t taken_ns = engine->shared->taken_ns, delay_ns = run_delay_ns();
+		uint64_t passed_ns = engine->shared->passed_ns;
 
 		explained_step(engine, is_slow);
 		if (is_slow)
-			slow[slow_count++] =
-				(struct slow){step, engine->shared->taken_ns - taken_ns,
-					      run_delay_ns() - delay_ns};
+			slow[slow_count++] = (struct slow){
+				step, engine->shared->taken_ns - taken_ns,
+				engine->shared->passed_ns - passed_ns, run_delay_ns() - delay_ns};
 		/* Others have to have a CPU too. */
 		if (strcmp(engine->mode, "quota") != 0)
 			usleep(REST_US);
@@ -368,9 +373,11 @@ static void write_truth(const char *path, const struct engine *engine)
 		"{\"pid\": %d, \"taker_pid\": %d, \"taker_tid\": %d, \"cpu\": %d, \"slow\": [",
 		getpid(), engine->pid, engine->shared->tid, engine->cpu);
 	for (size_t i = 0; i < slow_count; i++)
-		fprintf(file, "%s{\"step\": %llu, \"taken_ns\": %llu, \"waited_ns\": %llu}",
+		fprintf(file,
+			"%s{\"step\": %llu, \"taken_ns\": %llu, \"passed_ns\": %llu, "
+			"\"waited_ns\": %llu}",
 			i ? ", " : "", (unsigned long long)slow[i].step,
-			(unsigned long long)slow[i].taken_ns,
+			(unsigned long long)slow[i].taken_ns, (unsigned long long)slow[i].passed_ns,
 			(unsigned long long)slow[i].waited_ns);
 	fprintf(file, "]}\n");
 	must(!fclose(file), "truth");
