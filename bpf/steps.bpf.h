@@ -516,6 +516,23 @@ static __always_inline bool is_off(__u64 cookie, const struct fbt_control *c)
 	return c->attaching_kinds & kind && c->attaching_tgid == bpf_get_current_pid_tgid() >> 32;
 }
 
+/*
+ * The slot of a thread that has run into a probe: so it is in no call. If its slot says that it is,
+ * the end of that call was not seen (loader__missed_calls), and it counts as if it took no time.
+ */
+static __always_inline struct fbt_slot *probed_slot(__u32 *index)
+{
+	struct fbt_slot *slot = current_slot(index);
+
+	if (slot && slot->start_ns) {
+		slot->busy += (slot->start_ns << 1) - 1;
+		slot->start_ns = 0;
+		slot->call_gil = 0;
+		leave_wait(slot);
+	}
+	return slot;
+}
+
 static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 				      const struct fbt_control *c)
 {
@@ -525,7 +542,7 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 
 	if (is_off(cookie, c))
 		return 0;
-	slot = current_slot(&index);
+	slot = probed_slot(&index);
 	if (slot && c->charge_ns)
 		charge_thread(slot, cookie, c);
 	if (!slot) {
@@ -569,7 +586,7 @@ static __always_inline int pass_site(struct pt_regs *ctx, __u64 cookie, const st
 	__u64 sp = entry_sp(ctx, cookie);
 	struct fbt_hits *hits = current_hits();
 	__u32 index;
-	struct fbt_slot *slot = current_slot(&index);
+	struct fbt_slot *slot = probed_slot(&index);
 	__u32 kind = cookie & (FBT_KIND_COUNT - 1), end = FBT_END_RETURN;
 	bool is_end = slot && slot->step_start_ns && sp >= slot->step_sp;
 	bool is_after_exit = slot && !slot->step_start_ns && sp == slot->left_sp;
@@ -698,7 +715,7 @@ static __always_inline int pass_exit(struct pt_regs *ctx, __u64 cookie, const st
 	if (!hits)
 		return 0;
 	count_hit(cookie);
-	slot = current_slot(&index);
+	slot = probed_slot(&index);
 	/* Linux 5.15 loses track of what is not compared at once. */
 	if (!slot)
 		goto stranger;
@@ -724,7 +741,7 @@ static __always_inline int end_step(struct pt_regs *ctx, __u64 cookie, const str
 {
 	__u64 sp = PT_REGS_SP(ctx);
 	__u32 index;
-	struct fbt_slot *slot = current_slot(&index);
+	struct fbt_slot *slot = probed_slot(&index);
 	__u32 end = c->closed ? FBT_END_TRUNCATED : FBT_END_RETURN;
 
 	if (!slot || !slot->step_start_ns)
