@@ -112,19 +112,27 @@ struct loader {
 	void *on_event_ctx;
 };
 
+#define LIBBPF_LINE 1000 /* of a message, which is cut behind about as much */
+
 __attribute__((format(printf, 2, 0))) static int print_libbpf(enum libbpf_print_level level,
 							      const char *format, va_list args)
 {
-	char line[1024];
-	int length;
+	char *text;
+	size_t length;
 
 	/* The debug messages of libbpf are a thousand lines. */
 	if (log_level() < (level == LIBBPF_DEBUG ? LOG_LIBBPF : LOG_DEBUG))
 		return 0;
-	length = vsnprintf(line, sizeof(line), format, args);
-	if (length > 0 && line[strlen(line) - 1] == '\n')
-		line[strlen(line) - 1] = '\0';
-	log_debug("%s", line);
+	if (vasprintf(&text, format, args) < 0)
+		return 0;
+	length = strlen(text);
+	if (length && text[length - 1] == '\n')
+		text[--length] = '\0';
+	log_debug("%s", text);
+	/* Why the kernel refuses a program stands at the end of what it says. */
+	if (length > LIBBPF_LINE)
+		log_debug("... %s", text + length - LIBBPF_LINE / 2);
+	free(text);
 	return 0;
 }
 
