@@ -90,30 +90,38 @@ static __always_inline __u64 read_return(struct pt_regs *ctx, __u64 sp, __u64 co
 }
 
 /*
- * Whether the function with that stack pointer at its entry was unwound: the chain of frame records
- * reaches beyond it and does not contain its record, whose key read_return() had given.
+ * Whether the chain of frame records from at, the newest one, reaches beyond entry_sp and does not
+ * contain the one with the key was. A function of its own: where it is inlined, the verifier walks
+ * the loop again for each state in which it is reached, and Linux 6.12 gave up over that.
+ */
+__noinline int is_record_gone(__u64 at, __u64 sp, __u64 entry_sp, __u64 was)
+{
+	struct frame_record record;
+
+	for (int i = 0; i < FRAMES_MAX; i++) {
+		if (at < sp || (at & 7) || bpf_probe_read_user(&record, sizeof(record), (void *)at))
+			return 0;
+		/* In the last record of a thread next is 0. */
+		if (record.next && record.next <= at)
+			return 0;
+		if (at >= entry_sp)
+			return record.address && !(record.address & 3);
+		if (frame_key(record.next, record.address) == was)
+			return 0;
+		at = record.next;
+	}
+	return 0;
+}
+
+/*
+ * Whether the function with that stack pointer at its entry was unwound: its record, whose key
+ * read_return() had given, is no longer there.
  */
 static __always_inline bool is_frame_left(struct pt_regs *ctx, __u64 entry_sp, __u64 was)
 {
 	const volatile struct user_pt_regs *regs = (void *)ctx;
-	__u64 at = regs->regs[29], sp = regs->sp;
-	struct frame_record record;
 
-	if (!was)
-		return false;
-	for (int i = 0; i < FRAMES_MAX; i++) {
-		if (at < sp || (at & 7) || bpf_probe_read_user(&record, sizeof(record), (void *)at))
-			return false;
-		/* In the last record of a thread next is 0. */
-		if (record.next && record.next <= at)
-			return false;
-		if (at >= entry_sp)
-			return record.address && !(record.address & 3);
-		if (frame_key(record.next, record.address) == was)
-			return false;
-		at = record.next;
-	}
-	return false;
+	return was && is_record_gone(regs->regs[29], regs->sp, entry_sp, was);
 }
 #endif
 
