@@ -13,36 +13,11 @@
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
-#include "stderr_fixture.h"
+#include "dir_fixture.h"
 #include "watch/dumps.h"
 
 #define STEM(second) "ferrum_watch_20261125T22032" #second "123Z_4711_hang"
 #define BLOCK	     8192
-
-static char dir[64];
-
-static int make_dir(void **state)
-{
-	strcpy(dir, "/tmp/fbt_dumps_XXXXXX");
-	return mkdtemp(dir) && !stderr_setup(state) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	char command[96];
-
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	stderr_teardown(state);
-	return system(command);
-}
-
-static const char *path_of(const char *name)
-{
-	static char path[256];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return path;
-}
 
 static void make_file(const char *name)
 {
@@ -52,13 +27,6 @@ static void make_file(const char *name)
 	memset(block, 'x', sizeof(block));
 	assert_int_equal(write(fd, block, sizeof(block)), BLOCK);
 	close(fd);
-}
-
-static bool is_there(const char *name)
-{
-	struct stat status;
-
-	return !lstat(path_of(name), &status);
 }
 
 static void a_stem_is_found_in_its_own_names_only(void **state)

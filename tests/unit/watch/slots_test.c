@@ -9,41 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "dir_fixture.h"
 #include "metrics/metrics.h"
-#include "stderr_fixture.h"
 #include "watch/slots.h"
-
-static char dir[64];
-
-static int make_dir(void **state)
-{
-	strcpy(dir, "/tmp/fbt_slots_XXXXXX");
-	return mkdtemp(dir) && !stderr_setup(state) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	char command[96];
-
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	stderr_teardown(state);
-	return system(command);
-}
-
-static const char *path_of(const char *name)
-{
-	static char path[256];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return path;
-}
-
-static bool is_there(const char *name)
-{
-	struct stat status;
-
-	return !lstat(path_of(name), &status);
-}
 
 /* As a tracer: has it written that it runs, and ended or not. */
 static void trace(const char *name, bool ends)
