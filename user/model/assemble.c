@@ -16,7 +16,6 @@
 #include "model/stalls.h"
 #include "model/stack_table.h"
 #include "model/stop_table.h"
-#include "model/taken.h"
 #include "model/woken_table.h"
 
 struct assembler {
@@ -246,6 +245,34 @@ static void pin_files(struct window *window, const struct fbt_fault_sites *sites
 		window__pin_file(window, sites->sites[i].file);
 }
 
+/* A future has many polls: what is known of one of them says little of the step. */
+static bool is_of(const struct fbt_step *record, uint32_t tgid, uint32_t tid, uint64_t start_ns)
+{
+	return tgid == record->tgid && tid == record->tid && start_ns == record->start_ns &&
+	       !(record->header.flags & FBT_STEP_POLL);
+}
+
+/*
+ * What was looked at on demand: who had the CPUs that the step waited for, and samples. The latest
+ * records belong to this step or to none.
+ */
+static void join_looked_at(struct assembler *assembler, struct step *step)
+{
+	const struct fbt_step *record = &step->record;
+	struct fbt_taken *taken = &assembler->taken;
+	struct fbt_samples *samples = &assembler->samples;
+	struct fbt_fault_sites *sites = &assembler->sites;
+
+	if (is_of(record, taken->tgid, taken->tid, taken->start_ns))
+		step->taken = *taken;
+	if (is_of(record, samples->tgid, samples->tid, samples->start_ns))
+		step->samples = *samples;
+	if (is_of(record, sites->tgid, sites->tid, sites->start_ns))
+		step->fault_sites = *sites;
+	taken->header.type = samples->header.type = sites->header.type = 0;
+	taken->tid = samples->tid = sites->tid = 0;
+}
+
 static int push_step(struct assembler *assembler, const struct fbt_step *record)
 {
 	struct window *window = assembler->window;
@@ -260,9 +287,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 
 	err = pending__take(assembler->pending, &step);
 	step_join_gap(&step, &assembler->gap);
-	taken_join(&assembler->taken, &step);
-	samples_join(&assembler->samples, &step);
-	fault_sites_join(&assembler->sites, &step);
+	join_looked_at(assembler, &step);
 	pin_files(window, &step.fault_sites);
 	stop_table_join(&assembler->stops, &step);
 	stack_table_join(&assembler->stacks, &step);
