@@ -59,17 +59,15 @@ static inline int create_timer(struct engine *e)
 }
 
 /*
- * Signals without a pause. Each is asked for when the last one is done: a timer with an interval
- * shorter than a signal takes, which is up to 50 us in a virtual machine, lets the step do nothing
- * else for ever.
+ * Signals without a pause. Each is asked for when the last one is done. With an interval instead, a
+ * signal may take longer than that, 50 us in a virtual machine, and the step makes no progress.
  */
 static inline void bear_storm(struct worker *w)
 {
 	const struct itimerspec once = {.it_value = {.tv_nsec = 1000}};
 	const uint64_t begin = now_ns();
 
-	/* Some times what the timer costs in a virtual machine: it is the largest part of the step.
-	 */
+	/* Several times the cost of the timer: the handler is the largest part of the step. */
 	storm_spins = (long)(w->engine->spins_per_us * STORM_US);
 	while (!is_over(begin, w->engine)) {
 		const sig_atomic_t before = storm_signals;

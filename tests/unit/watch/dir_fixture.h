@@ -9,9 +9,8 @@
 #include <sys/stat.h>
 #include "stderr_fixture.h"
 
-/* A folder of a test's own, and what is printed meanwhile: for cmocka_unit_test_setup_teardown().
+/* For cmocka_unit_test_setup_teardown(): each test has a folder of its own, and its stderr is kept.
  */
-
 static char dir[64];
 
 static int make_dir(void **state)
