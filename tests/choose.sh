@@ -147,18 +147,31 @@ choose_turn()
 	[ ${#left[@]} = 0 ] || echo "choice: left for later: ${left[*]}" >&2
 }
 
-# One kernel more than the smoke test boots, or all x86-64 kernels if the BPF programs have changed.
+# One kernel more than the smoke test boots. If the BPF programs have changed, it is one of those that
+# load them, beside the oldest and the newest one of x86-64.
 choose_kernels()
 {
-	local all file hash
+	local all file hash ends=()
 
 	look
-	mapfile -t all < <(awk '/^[a-z]/ { print $1 ":" $2 }' tests/kernels/kernels.txt | grep -vx x86_64:6.1)
-	for file in $changed; do
-		is_subject "$file" bpf/ include/ vmlinux/ && printf '%s\n' "${all[@]}" | grep x86_64 && return
-	done
 	hash_text "$commit"
+	mapfile -t all < <(kernels_that '[a-z]+')
+	for file in $changed; do
+		is_subject "$file" bpf/ include/ vmlinux/ || continue
+		mapfile -t all < <(kernels_that live)
+		mapfile -t ends < <(printf '%s\n' "${all[@]}" | grep x86_64 | sed -n '1p;$p')
+		printf '%s\n' "${ends[@]}"
+		mapfile -t all < <(printf '%s\n' "${all[@]}" | grep -vxF "$(printf '%s\n' "${ends[@]}")")
+		break
+	done
 	echo "${KERNEL:-${all[hash % ${#all[@]}]}}"
+}
+
+# kernels_that RUN: all that run what this expression says, but for that of the smoke test
+kernels_that()
+{
+	awk -v runs="^$1\$" '/^[a-z]/ && $5 ~ runs { print $1 ":" $2 }' tests/kernels/kernels.txt |
+		grep -vx x86_64:6.1
 }
 
 case ${1:-} in

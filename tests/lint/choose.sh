@@ -87,6 +87,20 @@ for DAY in 0 1 2 3; do
 	DAY=$DAY chosen based | grep -cx tests/live/gpu_killed.sh
 done >"$work/counts"
 is 'a test that has changed runs on each day' "$(tr '\n' ' ' <"$work/counts")" '1 1 1 1 '
+is 'while the BPF programs are as they were, one more kernel is booted' \
+	"$("$work/based/tests/choose.sh" kernels | wc -l)" 1
+mkdir "$work/based/bpf"
+echo >"$work/based/bpf/steps.bpf.h"
+for _ in $(seq 32); do
+	commit based 1
+	"$work/based/tests/choose.sh" kernels
+done >"$work/kernels.bpf"
+is 'once they have changed, each kernel that loads them is booted, of arm64 too' \
+	"$(sort -u "$work/kernels.bpf")" "$(awk '$5 == "live" { print $1 ":" $2 }' \
+		tests/kernels/kernels.txt | grep -vx x86_64:6.1 | sort)"
+is 'and the oldest and the newest one each time' \
+	"$(sort "$work/kernels.bpf" | uniq -c | awk '$1 == 32 { print $2 }' | tr '\n' ' ')" \
+	'x86_64:5.15 x86_64:newest '
 git clone -q --depth 1 "file://$work/based" "$work/shallow"
 cp -r tests/choose.sh tests/sets.txt "$work/shallow/tests"
 "$work/shallow/tests/choose.sh" base >/dev/null
