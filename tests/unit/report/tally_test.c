@@ -133,6 +133,74 @@ static void what_other_threads_did_is_summed_up_where_it_was_measured(void **sta
 	tally_clear(&tally);
 }
 
+static void add_open_and_known(struct tally *tally, struct fixture *fixture, bool open_first)
+{
+	struct step known = make_step(fixture, 5 * MS), open = make_step(fixture, 3 * MS);
+
+	known.record.header.flags |= FBT_STEP_CPU_KNOWN;
+	known.record.sums[FBT_FUTEX].ns = 2 * MS;
+	known.record.call_delay_ns[FBT_FUTEX] = 0;
+	known.record.cpu_ns = 5 * MS;
+	open.record.sums[FBT_FUTEX].ns = MS;
+	open.record.call_delay_ns[FBT_FUTEX] = 0;
+	if (open_first)
+		assert_int_equal(tally_add(tally, fixture->window, &open), 0);
+	assert_int_equal(tally_add(tally, fixture->window, &known), 0);
+	assert_int_equal(tally_add(tally, fixture->window, &open), 0);
+}
+
+/* Own code is what was measured as such. The rest of a step that was not measured has its own name.
+ */
+static void what_was_not_measured_is_no_own_code(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int open_first = 0; open_first < 2; open_first++) {
+		struct tally tally = {0};
+		const struct tally_kind *kind;
+
+		add_open_and_known(&tally, fixture, open_first);
+		kind = tally.kinds[1];
+		assert_int_equal(kind->parts_ns[STEP_OWN] + kind->parts_ns[STEP_CALLS + FBT_FUTEX],
+				 (5 + 1 + open_first) * MS);
+		assert_int_equal(kind->parts_ns[STEP_CALLS + FBT_FUTEX], (2 + 1 + open_first) * MS);
+		assert_int_equal(kind->unmeasured_ns, (2 + 2 * open_first) * MS);
+		tally_clear(&tally);
+	}
+}
+
+/* Where none was measured, it is all called own code, and the report says so. */
+static void where_nothing_was_measured_there_is_one_name_for_all(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step open = make_step(fixture, 4 * MS);
+	struct tally tally = {0};
+
+	open.record.call_delay_ns[FBT_FUTEX] = 0;
+	assert_int_equal(tally_add(&tally, fixture->window, &open), 0);
+	assert_int_equal(tally.kinds[1]->unmeasured_ns, 0);
+	assert_int_equal(tally.kinds[1]->parts_ns[STEP_OWN], 3 * MS);
+	tally_clear(&tally);
+}
+
+/* After a frame was unwound, what followed its true end is in the step's parts too. */
+static void the_parts_of_a_step_that_ended_late_are_not_measured(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step known = make_step(fixture, 5 * MS), late = make_step(fixture, 3 * MS);
+	struct tally tally = {0};
+
+	known.record.header.flags |= FBT_STEP_CPU_KNOWN;
+	known.record.cpu_ns = 5 * MS;
+	late.record.header.flags |= FBT_STEP_CPU_KNOWN;
+	late.record.end = FBT_END_UNWOUND;
+	assert_int_equal(tally_add(&tally, fixture->window, &known), 0);
+	assert_int_equal(tally_add(&tally, fixture->window, &late), 0);
+	assert_int_equal(tally.kinds[1]->unmeasured_ns, 3 * MS);
+	assert_int_equal(tally.kinds[1]->parts_known, 1);
+	tally_clear(&tally);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -145,6 +213,9 @@ int main(void)
 		TEST(a_process_is_traced_from_its_start_to_its_exit),
 		TEST(classes_have_tails_of_their_own),
 		TEST(what_other_threads_did_is_summed_up_where_it_was_measured),
+		TEST(what_was_not_measured_is_no_own_code),
+		TEST(where_nothing_was_measured_there_is_one_name_for_all),
+		TEST(the_parts_of_a_step_that_ended_late_are_not_measured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
