@@ -142,6 +142,43 @@ skips_of()
 		END { if (why) print why }' "$1"
 }
 
+# failures_of NAME: each fact that failed, with the line "# …" beside it in the log. Scripts print
+# that before the fact, cmocka after it.
+failures_of()
+{
+	awk -v name="$1: " '
+		function tell(why) {
+			printf "  FAIL     %s%s%s\n", name, fact, why ? " (" substr(why, 1, 200) ")" : ""
+			fact = note = ""
+		}
+		/^not ok( [0-9]+)? - / {
+			if (fact)
+				tell("")
+			fact = $0
+			sub(/^not ok( [0-9]+)? - /, "", fact)
+			if (index(fact, name) == 1)
+				fact = substr(fact, length(name) + 1)
+			if (note)
+				tell(note)
+			next
+		}
+		/^# / && !/^# not ok/ {
+			note = substr($0, 3)
+			if (fact)
+				tell(note)
+			next
+		}
+		{
+			if (fact)
+				tell("")
+			note = ""
+		}
+		END {
+			if (fact)
+				tell("")
+		}'
+}
+
 # end_test FILE STATUS MILLISECONDS: adds up the facts that the test printed
 end_test()
 {
@@ -174,7 +211,7 @@ end_test()
 	if [ "$bad" != 0 ]; then
 		echo "----- $name failed; $log ends:"
 		tail -n "${TEST_LOG_LINES:-60}" "$log" | sed 's/^/    /'
-		sed -nE "s|^not ok( [0-9]+)? - ($name: )?|  FAIL     $name: |p" "$log"
+		failures_of "$name" <"$log"
 	elif [ "${V:-0}" = 1 ]; then
 		grep -E '^(ok|SKIP)' "$log" | sed "s|^|$name: |"
 	else
