@@ -51,6 +51,18 @@ static int compare_tgids(const void *left, const void *right)
 	return (a->tgid > b->tgid) - (a->tgid < b->tgid);
 }
 
+bool process_entry_read(struct process_entry *process)
+{
+	struct thread_stat stat = {0};
+
+	if (process->tgid == (uint32_t)getpid() || process->tgid == KTHREADD ||
+	    thread_stat_read(&stat, (struct proc_ref){.tgid = process->tgid}) ||
+	    stat.parent_tgid == KTHREADD)
+		return false;
+	process->parent_tgid = stat.parent_tgid;
+	return true;
+}
+
 int processes_list(process_vec *processes)
 {
 	pid_vec ids = {0};
@@ -58,16 +70,11 @@ int processes_list(process_vec *processes)
 
 	vec_for_each (id, &ids) {
 		struct process_entry process = {.tgid = *id};
-		struct thread_stat stat = {0};
 
 		if (err)
 			break;
-		if (process.tgid == (uint32_t)getpid() || process.tgid == KTHREADD ||
-		    thread_stat_read(&stat, (struct proc_ref){.tgid = process.tgid}) ||
-		    stat.parent_tgid == KTHREADD)
-			continue;
-		process.parent_tgid = stat.parent_tgid;
-		err = vec_push(processes, process);
+		if (process_entry_read(&process))
+			err = vec_push(processes, process);
 	}
 	vec_free(&ids);
 	vec_sort(processes, compare_tgids);

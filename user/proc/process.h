@@ -18,6 +18,9 @@ struct process_entry {
 
 typedef VEC(struct process_entry) process_vec;
 
+/* Reads the parent of process->tgid. false: it has ended, or is a kernel thread or the tool. */
+bool process_entry_read(struct process_entry *process);
+
 /* All processes except kernel threads and the tool, by tgid. 0 or -errno, logged. */
 int processes_list(process_vec *processes);
 

@@ -23,7 +23,7 @@
 #include "proc/status.h"
 #include "sandbox/privilege.h"
 #include "watch/notify.h"
-#include "watch/selector.h"
+#include "watch/roster.h"
 #include "watch/slots.h"
 #include "watch/target.h"
 #include "watch/writer.h"
@@ -62,6 +62,7 @@ struct watch {
 	struct writer *writer;
 	VEC(struct target *) targets;
 	VEC(struct ended) ended;
+	struct roster roster;
 	uint32_t last_id; /* processes_last */
 	uint64_t changed_ns;
 	uint64_t look_ns;
@@ -164,14 +165,6 @@ static void add_target(struct watch *watch, const struct selected_process *selec
 	take_over(watch, target);
 }
 
-/* watch and what it has started. */
-static bool is_own(const process_vec *processes, uint32_t tgid)
-{
-	const uint32_t self = (uint32_t)getpid();
-
-	return processes_descends(processes, tgid, &self, 1);
-}
-
 /*
  * Whether the descendants of a process are traced with it: if any of its group may be the engine,
  * or if some are selected themselves. Otherwise not, because probes are then in all processes that
@@ -212,41 +205,11 @@ static void drop_unselected(struct watch *watch, const selected_vec *found)
 	watch->targets.count = kept;
 }
 
-static int find_selected(struct watch *watch, const process_vec *processes, selected_vec *found)
+static void look_for_targets(struct watch *watch, uint64_t now_ns)
 {
-	bool with_cgroups = selector_needs_cgroups(&watch->options);
-	struct candidate *candidate = calloc(1, sizeof(*candidate));
-	int err = candidate ? 0 : -ENOMEM;
-
-	vec_for_each (process, processes) {
-		struct selected_process selected = {.tgid = process->tgid};
-
-		if (err)
-			break;
-		candidate->tgid = process->tgid;
-		candidate->parent_tgid = process->parent_tgid;
-		if (!candidate_read(candidate, with_cgroups))
-			continue;
-		selected.how = selector_match(&watch->options, candidate);
-		if (!selected.how || is_own(processes, process->tgid))
-			continue;
-		memcpy(selected.comm, candidate->comm, sizeof(selected.comm));
-		err = vec_push(found, selected);
-	}
-	free(candidate);
-	if (!err)
-		selected_mark(found, processes);
-	return err;
-}
-
-static void look_for_targets(struct watch *watch)
-{
-	process_vec processes = {0};
 	selected_vec found = {0};
-	int err = processes_list(&processes);
+	int err = roster_look(&watch->roster, &watch->options, now_ns, &found);
 
-	if (!err)
-		err = find_selected(watch, &processes, &found);
 	if (!err) {
 		drop_unselected(watch, &found);
 		vec_for_each (selected, &found) {
@@ -256,7 +219,6 @@ static void look_for_targets(struct watch *watch)
 	}
 	watch->reloaded &= err != 0;
 	vec_free(&found);
-	vec_free(&processes);
 }
 
 static void look_when_due(struct watch *watch, uint64_t now_ns)
@@ -272,7 +234,7 @@ static void look_when_due(struct watch *watch, uint64_t now_ns)
 		return;
 	watch->last_id = last;
 	watch->look_ns = now_ns + LOOK_NS;
-	look_for_targets(watch);
+	look_for_targets(watch, now_ns);
 }
 
 static void take_job(void *ctx, const struct dump_job *job)
@@ -407,6 +369,7 @@ static void take_config(struct watch *watch)
 		log_warn("reload: dumps go to %s until watch is started again", watch->dir);
 	options_clear(&watch->options);
 	watch->options = fresh;
+	roster_clear(&watch->roster);
 	watch->look_ns = 0;
 	watch->last_id = 0;
 	watch->too_many = false;
@@ -624,6 +587,7 @@ static void close_watch(struct watch *watch)
 	vec_free(&watch->targets);
 	dying_clear(&watch->home.dying);
 	vec_free(&watch->ended);
+	roster_clear(&watch->roster);
 	writer__free(watch->writer);
 	if (watch->signal_fd >= 0)
 		close(watch->signal_fd);
