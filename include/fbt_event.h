@@ -689,6 +689,10 @@ enum fbt_collector {
 	FBT_COLLECTOR_COUNT = 5,
 };
 
+/* No step function was found, and libferrum_python.so is not in it: --python=inject may find one.
+ */
+#define FBT_PYTHON_OFFERED 1
+
 /*
  * The CPython interpreter of a process. A later record of the same process replaces an earlier one.
  * String: the path of its file.
@@ -701,7 +705,7 @@ struct fbt_python {
 	__u64 gil_start; /* where its locks lie: those of a futex wait for the GIL; … */
 	__u64 gil_end;	 /* … both 0: not known */
 	__u32 collector; /* enum fbt_collector */
-	__u32 reserved;
+	__u32 flags;	 /* FBT_PYTHON_OFFERED */
 };
 
 #define FBT_GENERATION_UNKNOWN 3

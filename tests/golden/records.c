@@ -531,6 +531,8 @@ static void write_python(struct events *events)
 	python->gil_start = line_take_number(&events->line, "gil", 0);
 	python->gil_end = python->gil_start ? python->gil_start + 0x1000 : 0;
 	python->collector = line_take_name(&events->line, "collector", collectors);
+	if (line_take_number(&events->line, "offered", 0))
+		python->flags = FBT_PYTHON_OFFERED;
 	record_add_string(events, path, strlen(path));
 }
 

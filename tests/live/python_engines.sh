@@ -76,6 +76,8 @@ has 'and says what is missing' "$OUT.err" '--python require: .*--python inject'
 run_tool -p "$api" -d 0.1
 end_tool
 has 'without an option it is told what one would gain' "$OUT.err" "process $api runs Python: with --python=inject"
+fact 'and the report says so' \
+	"[p['python'].get('inject_advised') for p in R['processes'] if p['pid'] == $api] == [True]"
 "$FBT" doctor "$api" >"$TMP/doctor" 2>&1
 has 'doctor: what it is, and what would be looked for' "$TMP/doctor" 'Python +CPython 3.* without libferrum_python'
 "$FBT" --list-steps -p "$api" >"$TMP/list" 2>&1

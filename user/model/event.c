@@ -276,7 +276,8 @@ static bool is_explained_sound(const struct fbt_explained *explained)
 
 static bool is_python_sound(const struct fbt_python *python)
 {
-	return python->collector < FBT_COLLECTOR_COUNT && python->gil_end >= python->gil_start;
+	return python->collector < FBT_COLLECTOR_COUNT && python->gil_end >= python->gil_start &&
+	       !(python->flags & ~(__u32)FBT_PYTHON_OFFERED);
 }
 
 static bool are_stalls_sound(const struct fbt_stalls *stalls)

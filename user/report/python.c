@@ -61,6 +61,17 @@ void report_python(const struct report *report)
 		report_field(report, "", "and %zu more processes (--report json has all)", more);
 }
 
+uint32_t report_offered_python(const struct window *window)
+{
+	for (size_t i = 0; i < window->processes.count; i++) {
+		const struct fbt_python *python = &window->processes.items[i]->python;
+
+		if (python->flags & FBT_PYTHON_OFFERED)
+			return python->tgid;
+	}
+	return 0;
+}
+
 void report_json_python(struct json *json, const struct window *window,
 			const struct process *process)
 {
@@ -80,6 +91,8 @@ void report_json_python(struct json *json, const struct window *window,
 	json_string(json, "interpreter", process->interpreter);
 	json_bool(json, "gil_measured", python->gil_end && window__traces_calls(window));
 	json_string(json, "collections", collectors[python->collector % FBT_COLLECTOR_COUNT]);
+	if (python->flags & FBT_PYTHON_OFFERED)
+		json_bool(json, "inject_advised", true);
 	json_object_end(json);
 }
 

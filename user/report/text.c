@@ -374,11 +374,25 @@ static void write_about(const struct report *report)
 	report_files(report);
 }
 
+/* Intervals, because the steps of a Python engine can only be seen from within. */
+static void write_no_steps(const struct report *report)
+{
+	uint32_t tgid = report_offered_python(report->window);
+
+	report_field(report, "Escalations",
+		     "intervals are not judged; --step SPEC selects a step function");
+	if (tgid)
+		report_field(report, "",
+			     "process %" PRIu32 " runs Python: with --python=inject each forward "
+			     "pass of vLLM, SGLang or transformers is a step, with its batch size "
+			     "and tokens (docs/python.md says what that does to the process)",
+			     tgid);
+}
+
 static void write_none(const struct report *report, const struct classify_counts *counts)
 {
 	if (report->tally->kinds[0] && !counts->judged)
-		report_field(report, "Escalations",
-			     "intervals are not judged; --step SPEC selects a step function");
+		write_no_steps(report);
 	else if (!counts->judged)
 		report_field(report, "Escalations",
 			     "no step was judged: none had %d similar steps before",

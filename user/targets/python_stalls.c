@@ -31,6 +31,7 @@ struct runtime {
 	uint64_t time_ns; /* since when it is measured; 0: not yet */
 	enum fbt_collector collector;
 	bool is_sent;
+	bool is_offered;
 	struct uprobes *links; /* NULL: those of the file, or none */
 	bool has_place;
 	struct python_place place;
@@ -259,10 +260,21 @@ static void send(const struct python_stalls *stalls, struct runtime *runtime)
 		.gil_start = runtime->gil_start,
 		.gil_end = runtime->gil_start ? runtime->gil_start + interpreter->size : 0,
 		.collector = runtime->collector,
+		.flags = runtime->is_offered ? FBT_PYTHON_OFFERED : 0,
 	};
 
 	runtime->is_sent = !record_send_strings(stalls->live->output, &record, sizeof(record),
 						FBT_EVENT_PYTHON, strings, 1);
+}
+
+void python_stalls__note_offer(struct python_stalls *stalls, uint32_t tgid)
+{
+	struct runtime *runtime = find(stalls, tgid);
+
+	if (!runtime)
+		return;
+	runtime->is_offered = true;
+	runtime->is_sent = false;
 }
 
 static uint64_t count_collections(const struct python_stalls *stalls)

@@ -26,6 +26,9 @@ int python_stalls__search(struct python_stalls *stalls, uint32_t tgid);
 void python_stalls__attach(struct python_stalls *stalls, uint32_t tgid, bool all,
 			   uint32_t tgid_limit);
 
+/* The user is told what libferrum_python.so would find in the process: so does the report. */
+void python_stalls__note_offer(struct python_stalls *stalls, uint32_t tgid);
+
 /*
  * Sends what is measured where, if that has changed, and ends the probes of interpreters that
  * collect too often. Call after the window's first record, at least once a second.

@@ -508,6 +508,7 @@ void steps_found__offer_python(const struct steps_found *found, const struct tra
 	log_info("process %u runs Python: with --python=inject, the steps of vLLM, SGLang and "
 		 "others are measured (docs/python.md says what that does to the process)",
 		 traced->tgid);
+	python_stalls__note_offer(found->stalls, traced->tgid);
 }
 
 bool steps_found__wants_python(const struct steps_found *found)

@@ -355,6 +355,9 @@ static void decode_refuses_an_unknown_collector(void **state)
 	python->collector = 0;
 	python->gil_start = 1;
 	assert_int_equal(decode(stream), -EBADMSG);
+	python->gil_start = 0;
+	python->flags = FBT_PYTHON_OFFERED << 1;
+	assert_int_equal(decode(stream), -EBADMSG);
 }
 
 static void decode_refuses_impossible_stalls(void **state)
