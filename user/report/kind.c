@@ -437,8 +437,9 @@ static void write_process(const struct report *report, const struct entry *entry
 	shorten_text(comm, sizeof(comm), *process->comm ? process->comm : "?", 15);
 	fputc('\n', report->out);
 	report_line(report, STYLE_BOLD,
-		    "Syscalls of process %" PRIu32 " %s: %s calls by all threads, in steps or not",
-		    process->record.tgid, comm, FORMAT_COUNT(entry->calls));
+		    "Syscalls of process %" PRIu32 " %s: %s call%s by all threads, in steps or "
+		    "not",
+		    process->record.tgid, comm, FORMAT_COUNT(entry->calls), plural(entry->calls));
 	report_line(report, STYLE_DIM, "  %-18s %10s %9s %9s %9s %9s %6s", "syscall", "calls",
 		    "errors", "total", "mean", "max", "open");
 	for (size_t i = 0; i < count && i < ROWS_MAX; i++)
