@@ -19,16 +19,19 @@ struct object {
 	unsigned int id;
 };
 
+/*
+ * It is not opened: a BPF_MAP_TYPE_PROG_ARRAY that is opened and closed right after its last file
+ * was closed is never freed by Linux 6.18 (prog_array_map_clear takes a reference for work that is
+ * pending already: of 300 such maps 73 stayed).
+ */
 static bool is_there(const struct object *object)
 {
-	int fd = object->kind[0] == 'p'	  ? bpf_prog_get_fd_by_id(object->id)
-		 : object->kind[0] == 'm' ? bpf_map_get_fd_by_id(object->id)
-					  : bpf_link_get_fd_by_id(object->id);
+	unsigned int before = object->id - 1, next = 0;
+	int err = object->kind[0] == 'p'   ? bpf_prog_get_next_id(before, &next)
+		  : object->kind[0] == 'm' ? bpf_map_get_next_id(before, &next)
+					   : bpf_link_get_next_id(before, &next);
 
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
+	return !err && next == object->id;
 }
 
 int main(void)
