@@ -11,6 +11,9 @@ DID = {"computes": ("computed",), "sleeps": ("asleep",), "stopped": ("stopped",)
 LATE_NS = 300e6
 WAYS = {"futex": "futex", "futex_long": "futex", "poll": "pipe", "pipe": "pipe",
         "socket": "socket"}
+# As in include/fbt_event.h and include/fbt_shared.h.
+CALL_RUN, CALL_BLOCKED = 8, 2
+LONG_NS, GAP_NS, RUN_MAX_NS = 100000, 10000, 16000000
 PARTS = ("cpu_ns", "cpu_wait_ns", "stopped_ns", "asleep_ns")
 CALLS = {"sleeps": ("nanosleep", "clock_nanosleep"), "behind": ("read",)}
 failed = False
@@ -64,6 +67,17 @@ def is_told(shape, peer):
             peer["seen_ns"] == sum(peer[part] for part in PARTS))
 
 
+def are_one_row(first, then):
+    """These records follow each other, and the second belongs into the first: what breaks a row off
+    is a long call, a pause, another call, and the longest time of a record."""
+    end = then["start_ns"] + then["duration_ns"]
+    return (first["flags"] & CALL_RUN and (first["tid"], first["nr"]) == (then["tid"], then["nr"]) and
+            (then["flags"] & CALL_RUN or
+             then["ret"] == 0 and then["duration_ns"] < LONG_NS and not then["flags"] & CALL_BLOCKED)
+            and then["start_ns"] - first["start_ns"] - first["duration_ns"] <= GAP_NS
+            and end - first["start_ns"] <= RUN_MAX_NS)
+
+
 truth = load(sys.argv[1])
 steps = load_lines(sys.argv[2], "step_prof")
 verdicts = {line["shape"]["step"]: line for line in load_lines(sys.argv[2], "escalation_prof")}
@@ -97,9 +111,12 @@ fact("its records stand for as many",
 fact("each step is complete", [step["shape"]["step"] for step in steps
                                if not step["shape"]["complete"]])
 if way in ("yield", "poll"):
-    total = sum(true["calls"] for true in truth["steps"])
-    fact("there are few records of many calls",
-         [] if len(calls) < total / 20 else [(len(calls), total)])
+    fact("a row of calls has one record, unless it was broken off",
+         [(first, then) for first, then in zip(calls, calls[1:]) if are_one_row(first, then)])
+    # A yield may give other programs the CPU each time, and takes long then.
+    most = max(call["calls"] for call in calls)
+    if way == "poll":
+        fact("some record stands for many", [] if most >= 100 else [most])
 due = [(true, verdicts.get(step["shape"]["step"]), step["stage_us"]) for true, step in pairs
        if true["trouble"] != "none"]
 for trouble in DID:
