@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * clock TRUTH STEPS: on one CPU, steps (clock_step) that compute for 20 us each, while a thread on
- * another CPU makes the kernel bring the clock of the first one up to date every 40 us.
+ * another CPU makes the kernel bring the clock of the first one up to date every 40 us. TRUTH says
+ * in how many of these calls that CPU was held up, as by the host of a virtual machine.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -11,9 +12,11 @@
 
 #define STEP_NS	  20000
 #define MEDDLE_NS 40000
+#define HELD_NS	  10000
 #define NS_PER_S  1000000000ll
 
 static _Atomic int is_over;
+static _Atomic long held;
 static pid_t first;
 
 static long long now_ns(void)
@@ -53,7 +56,10 @@ static void *meddle(void *arg)
 {
 	sched_setaffinity(0, sizeof(other), &other);
 	while (!is_over) {
+		long long begin = now_ns();
+
 		sched_setaffinity(first, sizeof(own), &own);
+		held += now_ns() - begin > HELD_NS;
 		compute(MEDDLE_NS);
 	}
 	return arg;
@@ -81,10 +87,11 @@ int main(int argc, char **argv)
 	if (pthread_create(&thread, NULL, meddle, NULL))
 		exit(EXIT_FAILURE);
 	wait_for_go();
+	held = 0;
 	for (long i = 0; i < steps; i++)
 		clock_step();
 	is_over = 1;
 	pthread_join(thread, NULL);
-	fprintf(truth, "{\"steps\": %ld}\n", steps);
+	fprintf(truth, "{\"steps\": %ld, \"held\": %ld}\n", steps, held);
 	return fclose(truth) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
