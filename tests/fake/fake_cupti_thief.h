@@ -10,8 +10,10 @@
 #include "fake_cupti_setup.h"
 
 #define THIEF_BYTES 65536
-/* How long it has been recording when the client comes. */
+/* How long it has been recording when the client comes; longer if there was no work, up to … */
 #define THIEF_EARLIER_US 50000
+#define THIEF_LATEST_US	 10000000
+#define THIEF_LOOK_US	 1000
 
 static const uint8_t thief_kinds[] = {KIND_KERNEL, KIND_MEMCPY,	 KIND_MEMSET,
 				      KIND_DRIVER, KIND_RUNTIME, KIND_OVERHEAD};
@@ -52,6 +54,26 @@ static void thief_enable(bool enable)
 	unlock_state();
 }
 
+static bool has_recorded(void)
+{
+	bool found = false;
+
+	lock_state();
+	for (struct lane *lane = cupti.lanes; lane; lane = lane->next)
+		found |= lane->buffer && lane->buffer->count;
+	unlock_state();
+	return found;
+}
+
+static void let_it_record(void)
+{
+	for (unsigned int us = 0; us < THIEF_LATEST_US; us += THIEF_LOOK_US) {
+		if (us >= THIEF_EARLIER_US && has_recorded())
+			return;
+		usleep(THIEF_LOOK_US);
+	}
+}
+
 /* Starts or stops the profiler if its file has come or gone. */
 static void thief_turn(void)
 {
@@ -65,7 +87,7 @@ static void thief_turn(void)
 	if (!there)
 		flush_all(true);
 	else if (!cupti.subscribed)
-		usleep(THIEF_EARLIER_US);
+		let_it_record();
 }
 
 #endif
