@@ -140,7 +140,9 @@ static void apply_environment(struct options *options)
 	read_test_number("FBT_EXPLAIN_LIMIT_PPM", 1, &options->explain_limit_ppm);
 	read_test_number("FBT_EXPLAIN_IDLE_MS", NS_PER_MS, &options->explain_idle_ns);
 	options->perf_uprobes = uprobes && !strcmp(uprobes, "perf");
-	if (options->output)
+	/* Others write no such files, or only those that an option names. */
+	if (options->output || options->top ||
+	    (options->mode != MODE_TRACE && options->mode != MODE_REPLAY))
 		return;
 	if (windows->flag && !options->trace && trace && *trace)
 		log_warn("FERRUM_TRACE_OUT: has no effect with --flag, which names the files");

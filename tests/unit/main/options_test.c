@@ -514,6 +514,26 @@ static void what_does_not_go_with_the_environments_flag_names_it(void **state)
 	refuse(state, "--flag is set by FERRUM_BPFTRACE_FLAG", "-p1", "-n", "5", NULL);
 }
 
+static void the_environments_files_are_those_of_a_trace(void **state)
+{
+	const struct options *options;
+
+	setenv("FERRUM_TRACE_OUT", "/t", 1);
+	setenv("FERRUM_PROFILE_JSONL", "/p", 1);
+	options = accept(state, "--replay=r", NULL);
+	assert_string_equal(options->trace, "/t");
+	assert_string_equal(options->profile, "/p");
+	options = accept(state, "watch", "-p1", NULL);
+	assert_null(options->trace);
+	assert_null(options->profile);
+	options = accept(state, "diff", "a", "b", NULL);
+	assert_null(options->trace);
+	assert_null(options->profile);
+	options = accept(state, "top", "-p1", NULL);
+	assert_string_equal(options->trace, "none");
+	assert_string_equal(options->profile, "none");
+}
+
 static void the_environments_trace_does_not_go_with_a_flag(void **state)
 {
 	char *argv[] = {(char *)"ferrum-bpftrace", (char *)"-p1", (char *)"--flag=f", NULL};
@@ -804,6 +824,7 @@ int main(void)
 		TEST(only_perf_of_the_environment_means_perf_uprobes),
 		TEST(a_flag_goes_with_limits_a_folder_and_a_profile),
 		TEST(what_does_not_go_with_the_environments_flag_names_it),
+		TEST(the_environments_files_are_those_of_a_trace),
 		TEST(the_environments_trace_does_not_go_with_a_flag),
 		TEST(options_after_the_dashes_are_the_commands),
 		TEST(dashes_of_the_command_stay_its_own),
