@@ -585,7 +585,7 @@ static void find_peer(const struct window *window, const struct step *step,
 
 /*
  * Names the thread that had no CPU, was stopped, or was in a call. That the step waited for it no
- * call shows: that is inferred.
+ * call shows: that is inferred. Where more of the time was measured, that is the cause alone.
  */
 static void name_spun_for(const struct step *step, const struct cause_times *times,
 			  struct cause *cause)
@@ -595,6 +595,10 @@ static void name_spun_for(const struct step *step, const struct cause_times *tim
 			   : is_late ? times->late_spun_ns
 				     : times->spun_ns;
 
+	if (spun_ns > cause->waker.ns && spun_ns < cause->time_ns / 2) {
+		cause->time_ns -= spun_ns;
+		return;
+	}
 	cause->inferred_ns = spun_ns;
 	if (spun_ns <= cause->waker.ns)
 		return;
