@@ -359,7 +359,8 @@ const struct option_row option_table[] = {
 	 "Time from an escalation to its dump, e.g. 10s; a bare number is in seconds (default: 5)",
 	 TIME(watch.after_ns, NS_PER_S, 0, 600 * NS_PER_S)},
 	{"calls", 0, OPTION_MORE, "TIME",
-	 "How long system calls are traced after an escalation; 0: never; a bare number is in "
+	 "How long system calls are traced after the cause of a dump; 0: never; a bare number is "
+	 "in "
 	 "seconds (default: 10)",
 	 TIME(watch.calls_ns, NS_PER_S, 0, 600 * NS_PER_S)},
 	{"sample", 0, OPTION_MORE, "TIME",
@@ -374,10 +375,12 @@ const struct option_row option_table[] = {
 	 "hang; a bare number is in seconds (default: 10m)",
 	 TIME(watch.cooldown_ns, NS_PER_S, 0, OPTION_TIME_MAX)},
 	{"max-dumps", 0, OPTION_MORE, "N",
-	 "Maximum number of dumps that are kept in --dir; the oldest are deleted (default: 20)",
+	 "Maximum number of dumps that are kept in --dir; the oldest of escalations are deleted "
+	 "first, then those of hangs and of SIGUSR1 (default: 20)",
 	 COUNT(watch.max_dumps, 1, 100000)},
-	{"max-disk", 0, OPTION_MORE, "SIZE", "Maximum space that the dumps take (default: 2G)",
-	 .take = take_size, FIELD(watch.max_disk)},
+	{"max-disk", 0, OPTION_MORE, "SIZE",
+	 "Maximum space that the dumps take; 0: no limit (default: 2G)", .take = take_size,
+	 FIELD(watch.max_disk)},
 	{"flight-fd", 0, OPTION_MORE, "FD", "Socket of a tracer that watch has started",
 	 .take = take_flight_fd},
 

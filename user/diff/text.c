@@ -321,11 +321,13 @@ static void write_side(const struct text *text, const struct side *side, const c
 
 static void write_method(const struct text *text, const struct result *result)
 {
-	prose(text, "", "Verdicts", LABEL_WIDTH,
-	      "with a probability of 95 %% all %u intervals hold (block bootstrap, correlated "
-	      "steps "
-	      "included); same: the whole interval is within %s",
-	      result->comparisons, FORMAT_PERCENT(100 * result->options.margin));
+	if (result->comparisons)
+		prose(text, "", "Verdicts", LABEL_WIDTH,
+		      "with a probability of 95 %% all %u intervals hold (block bootstrap, "
+		      "correlated "
+		      "steps "
+		      "included); same: the whole interval is within %s",
+		      result->comparisons, FORMAT_PERCENT(100 * result->options.margin));
 	prose(text, "", "", LABEL_WIDTH, "%s",
 	      result->has_regression  ? "exit status 3: a regression"
 	      : result->is_comparable ? "exit status 0: no regression was found"

@@ -387,8 +387,8 @@ static const struct {
 				      "after it or from another thread"},
 	[CAUSE_TINY_WRITES] = {"tiny_writes", "buffer the output and write it in chunks of some "
 					      "KiB"},
-	[CAUSE_SOCKET_IO] = {"socket_io", "talk to the peer from another thread: the step waits "
-					  "for it, or for room in the socket buffer"},
+	[CAUSE_SOCKET_IO] = {"socket_io", "let another thread use the socket or pipe: the step "
+					  "waits for its other end, or for room in its buffer"},
 	[CAUSE_THREAD_CHURN] = {"thread_churn",
 				"use a thread pool instead of creating threads in each step"},
 	[CAUSE_SIGNAL_STORM] = {"signal_storm", "find out who sends the signals (a profiler's "
@@ -424,9 +424,9 @@ static const struct {
 				      "gc.collect() between steps"},
 	[CAUSE_OFF_CPU] = {"off_cpu", "look for a host that takes the CPU of its guest (steal in "
 				      "top), short stops, and locks of the address space"},
-	[CAUSE_AWAIT] = {"await", "find out what the future awaits, and whether its executor was "
-				  "busy when that came: --step of the functions that it calls, "
-				  "and the threads in the report"},
+	[CAUSE_AWAIT] = {"await", "find out what the future waits for: use --step on the functions "
+				  "that it calls, and see with -v whether the executor's threads "
+				  "were busy"},
 	[CAUSE_PEER_PROCESS] = {"peer_process",
 				"find out what holds up the named process: who stops it, what has "
 				"its CPU, or what it does; if it just has more to do, the step has "

@@ -53,7 +53,7 @@ static void add_step(struct line *line, const struct window *window, const struc
 	shorten_name(name, sizeof(name), window__kind_name(window, step->record.kind), NAME_WIDTH);
 	line_add(line, "#%" PRIu64 " %s", step->number, name);
 	if (window->processes.count > 1)
-		line_add(line, " of %" PRIu32, step->record.tgid);
+		line_add(line, " of process %" PRIu32 ":", step->record.tgid);
 	line_add(line, " %s", FORMAT_TIME(step_total_ns(step)));
 	/* A step with little work may be wrong and yet take no longer than others of its class. */
 	if (escalation->budget_given ||

@@ -111,15 +111,16 @@ static void write_added(const struct report *report, const struct cost *cost)
 		     FORMAT_PERCENT(cost->percent), FORMAT_PERCENT(cost->step_percent));
 	if (!with_calls)
 		report_field(report, "",
-			     "%s steps x up to %s = %s; system calls: nothing, as none is traced",
-			     FORMAT_COUNT(cost->steps), FORMAT_TIME(measured->step_ns),
-			     FORMAT_TIME(cost->step_ns));
+			     "%s step%s x up to %s = %s; system calls: nothing, as none is traced",
+			     FORMAT_COUNT(cost->steps), plural(cost->steps),
+			     FORMAT_TIME(measured->step_ns), FORMAT_TIME(cost->step_ns));
 	else if (cost->steps)
-		report_field(report, "", "%s calls x %s = %s, %s steps x up to %s = %s",
-			     FORMAT_COUNT(cost->calls),
+		report_field(report, "", "%s call%s x %s = %s, %s step%s x up to %s = %s",
+			     FORMAT_COUNT(cost->calls), plural(cost->calls),
 			     FORMAT_TIME((double)measured->call_ps / 1000),
 			     FORMAT_TIME(cost->call_ns), FORMAT_COUNT(cost->steps),
-			     FORMAT_TIME(measured->step_ns), FORMAT_TIME(cost->step_ns));
+			     plural(cost->steps), FORMAT_TIME(measured->step_ns),
+			     FORMAT_TIME(cost->step_ns));
 	else
 		report_field(report, "", "%s calls x %s = %s", FORMAT_COUNT(cost->calls),
 			     FORMAT_TIME((double)measured->call_ps / 1000),

@@ -77,7 +77,8 @@ static void write_takers(const struct report *report, const struct explained_tal
 		add_share(&line, "its own threads", tally->own_ns, tally->waited_ns);
 	add_share(&line, "nobody (the CPU was idle)", tally->idle_ns, tally->waited_ns);
 	if (*text)
-		report_field(report, "     taken by", "%s", text);
+		report_field(report, "     taken by", "of the %s that were seen: %s",
+			     FORMAT_TIME(tally->waited_ns), text);
 }
 
 static void write_wakers(const struct report *report, const struct explained_tally *tally)
@@ -88,10 +89,11 @@ static void write_wakers(const struct report *report, const struct explained_tal
 	for (int i = 0; i < EXPLAINED_WAKERS && tally->wakers[i].steps; i++) {
 		const struct explained_waker *waker = &tally->wakers[i];
 
-		line_add(&line, "%s%s%s", line.length ? ", " : "",
+		line_add(&line, "%s%s%s%s", line.length ? ", " : "",
 			 waker->is_perhaps ? "perhaps " : "",
+			 waker->is_own ? "its own thread " : "",
 			 shorten_text(name, sizeof(name), waker->comm, NAME_COLUMNS));
-		if (waker->tgid)
+		if (waker->tgid && !waker->is_own)
 			line_add(&line, " (pid %" PRIu32 ")", waker->tgid);
 		line_add(&line, " in %s step%s", FORMAT_COUNT(waker->steps), plural(waker->steps));
 	}

@@ -78,9 +78,12 @@ static void add_waker(struct explained_tally *tally, const struct fbt_woken *wok
 	}
 	for (int i = 0; i < EXPLAINED_WAKERS; i++) {
 		struct explained_waker *waker = &tally->wakers[i];
+		bool is_own = woken->waker_tgid == woken->tgid;
 
-		if (waker->steps && strcmp(waker->comm, woken->comm) != 0)
+		if (waker->steps &&
+		    (waker->is_own != is_own || strcmp(waker->comm, woken->comm) != 0))
 			continue;
+		waker->is_own = is_own;
 		if (!waker->steps) {
 			memcpy(waker->comm, woken->comm, sizeof(waker->comm));
 			waker->tgid = woken->waker_tgid;

@@ -37,6 +37,7 @@ struct explained_tally {
 	struct explained_waker {
 		uint64_t steps;	 /* 0: none */
 		uint32_t tgid;	 /* 0: several */
+		bool is_own;	 /* a thread of the step's process, and comm is its name */
 		bool is_perhaps; /* of one step at least that is not sure */
 		char comm[sizeof(((struct fbt_woken *)0)->comm)];
 	} wakers[EXPLAINED_WAKERS];

@@ -284,8 +284,9 @@ static const char *room_words(const struct room *room, char text[96])
 static const char *part_advice(const struct tally_kind *kind, enum step_part part)
 {
 	if (part == STEP_CALLS + FBT_FUTEX && is_most_gil(kind))
-		return "most of it waiting for the GIL: find out which threads compute in Python, "
-		       "or keep the GIL in C code (--detail all shows their calls)";
+		return "most of it waiting for the GIL: find out which threads hold it; they "
+		       "compute in Python, or in C code that does not release it (--detail all "
+		       "shows their calls)";
 	switch ((int)part) {
 	case STEP_FAULTS:
 	case STEP_DISK_WAIT:
@@ -371,7 +372,8 @@ static void write_cause(const struct report *report, const struct report_finding
 	cause_words(finding->cause, words);
 	if (own >= OWN_PERCENT)
 		snprintf(about_own, sizeof(about_own),
-			 ", %.0f %% of it by its own threads: more threads than CPUs", own);
+			 ", %.0f %% of what was seen by its own threads: more threads than CPUs",
+			 own);
 	report_line(report, STYLE_WARN, "! %s%s: %s%s %s in %s escalated %s (%s#%" PRIu64 ")%s",
 		    words, finding->cause == CAUSE_UNKNOWN ? " cause" : "",
 		    cause->estimated ? "about " : "", FORMAT_TIME(finding->ns),

@@ -367,7 +367,7 @@ static void write_records(const struct report *report, const struct gpu_process 
 	const struct fbt_gpu_flush *flush = &process->flush;
 
 	report_field(report, "",
-		     "%s kernels, %s copies, %s memsets, %s calls; %s launched outside of steps",
+		     "kernels %s, copies %s, memsets %s, calls %s; launched outside of steps %s",
 		     FORMAT_COUNT(counts->kernels), FORMAT_COUNT(counts->memcpys),
 		     FORMAT_COUNT(counts->memsets), FORMAT_COUNT(counts->apis),
 		     FORMAT_COUNT(counts->outside));
@@ -437,13 +437,14 @@ static void warn_of_clock(const struct report *report, const struct gpu_process 
 	if (gpu_process_is_clock_suspect(process))
 		report_line(
 			report, STYLE_WARN,
-			"! GPU clock of %" PRIu32
-			" is suspect: %s of %s began before their launch; do not trust idle times",
+			"! the GPU clock of process %" PRIu32
+			" is suspect: %s of %s kernels and copies began before their launch; do "
+			"not trust idle times",
 			process->tgid, FORMAT_COUNT(process->counts.violations),
 			FORMAT_COUNT(process->counts.joined));
 	if (process->flush.clock_steps)
 		report_line(report, STYLE_WARN,
-			    "! CUPTI's clock in %" PRIu32
+			    "! CUPTI's clock in process %" PRIu32
 			    " jumped %s times: GPU times around the jumps are wrong",
 			    process->tgid, FORMAT_COUNT(process->flush.clock_steps));
 }
@@ -461,7 +462,7 @@ static void warn_of_graphs(const struct report *report, const struct gpu_process
 		return;
 	report_line(
 		report, STYLE_WARN,
-		"! GPU records of %" PRIu32
+		"! GPU records of process %" PRIu32
 		": %s of %s of CUDA graphs name a call that launches no graph, and are assigned "
 		"by time%s",
 		process->tgid, FORMAT_COUNT(counts->misnumbered), FORMAT_COUNT(counts->graph_nodes),
@@ -498,13 +499,13 @@ static void warn_of_lost(const struct report *report, const struct gpu_process *
 		if (!lost[i].count)
 			continue;
 		format_count(count, lost[i].count);
-		report_line(report, STYLE_WARN, "! GPU records of %" PRIu32 ": %s %s",
+		report_line(report, STYLE_WARN, "! GPU records of process %" PRIu32 ": %s %s",
 			    process->tgid, count, lost[i].meaning);
 	}
 	if (flush->no_buffer) {
 		format_count(count, flush->no_buffer);
 		report_line(report, STYLE_WARN,
-			    "! GPU records of %" PRIu32
+			    "! GPU records of process %" PRIu32
 			    ": %s buffers lost: the shim's pool was empty, or their work still "
 			    "ran at the end",
 			    process->tgid, count);
@@ -512,7 +513,7 @@ static void warn_of_lost(const struct report *report, const struct gpu_process *
 	if (counts->timeouts * WORTH_ONE_OF > counts->steps) {
 		format_count(count, counts->timeouts);
 		report_line(report, STYLE_WARN,
-			    "! %s of %s steps of %" PRIu32
+			    "! %s of %s steps of process %" PRIu32
 			    " were closed before all their GPU records arrived",
 			    count, FORMAT_COUNT(counts->steps), process->tgid);
 	}

@@ -142,8 +142,9 @@ static void write_args(const struct report *report, const struct tally_kind *kin
 		if (arg->count < kind->steps)
 			report_field(
 				report, label,
-				"min %" PRId64 ", mean %s, max %" PRId64 "; not read in %s steps",
-				arg->min, mean, arg->max, FORMAT_COUNT(kind->steps - arg->count));
+				"min %" PRId64 ", mean %s, max %" PRId64 "; not read in %s step%s",
+				arg->min, mean, arg->max, FORMAT_COUNT(kind->steps - arg->count),
+				plural(kind->steps - arg->count));
 		else
 			report_field(report, label, "min %" PRId64 ", mean %s, max %" PRId64,
 				     arg->min, mean, arg->max);
@@ -185,7 +186,8 @@ static void write_ends(const struct report *report, const struct tally_kind *kin
 	}
 	if (line.length)
 		report_field(report, "  ended by",
-			     "return %s; not in the percentiles, mean and CV:%s",
+			     "return %s,%s. Only those that returned are in the percentiles, mean "
+			     "and CV; the table has all",
 			     FORMAT_COUNT(kind->ends[FBT_END_RETURN]), text);
 }
 
@@ -216,8 +218,9 @@ static void write_incomplete(const struct report *report, const struct tally_kin
 	const char *noun = kind->incomplete == 1 ? "step" : "steps";
 
 	if (kind->lost_calls)
-		report_field(report, "  incomplete", "%s %s; %s call records lost",
-			     FORMAT_COUNT(kind->incomplete), noun, FORMAT_COUNT(kind->lost_calls));
+		report_field(report, "  incomplete", "%s %s; %s call record%s lost",
+			     FORMAT_COUNT(kind->incomplete), noun, FORMAT_COUNT(kind->lost_calls),
+			     plural(kind->lost_calls));
 	else if (kind->incomplete)
 		report_field(report, "  incomplete", "%s %s", FORMAT_COUNT(kind->incomplete), noun);
 }
@@ -360,7 +363,8 @@ void report_kind(const struct report *report, int index)
 	fputc('\n', report->out);
 	report_line(report, STYLE_BOLD, "%s%s", name, index ? "" : ", time of all threads");
 	if (stats__count(kind->duration))
-		report_durations(report, "steps", kind->steps, kind->duration);
+		report_durations(report, index ? "steps" : "intervals", kind->steps,
+				 kind->duration);
 	report_times(report, index);
 	write_slowest(report, kind, index);
 	report_tail(report, index);

@@ -565,7 +565,7 @@ static void keep_slowest(struct tally_kind *kind, const struct window *window,
 		return;
 	step_split(step, &parts);
 	entry.own_ns = parts.ns[STEP_OWN];
-	entry.parts_known = parts.known;
+	entry.parts_known = parts.known && !step_end_is_late(step);
 	entry.arg_mask = record->arg_mask;
 	memcpy(entry.args, record->args, sizeof(entry.args));
 	if (record->header.flags & FBT_STEP_TEAM_KNOWN) {

@@ -34,12 +34,16 @@ static void format_durations(const struct tally_kind *kind, char *to, size_t siz
 		snprintf(to, size, "p50 %s, p99 %s, max %s", p50, FORMAT_TIME(p99_ns), max);
 	else
 		snprintf(to, size, "p50 %s, p99 %s", p50, FORMAT_TIME(p99_ns));
+	/* The longest of all is in none of these: they are of steps that returned. */
+	if (kind->slowest[0].end == FBT_END_TRUNCATED && kind->slowest[0].total_ns > max_ns)
+		snprintf(to + strlen(to), size - strlen(to), ", one still open after %s",
+			 FORMAT_TIME(kind->slowest[0].total_ns));
 }
 
 static void write_steps(const struct report *report, int index, bool is_main)
 {
 	const struct tally_kind *kind = report->tally->kinds[index];
-	char name[64], durations[4 * FORMAT_MAX], shares[128], first[256];
+	char name[64], durations[6 * FORMAT_MAX], shares[128], first[320];
 
 	report_shares(kind, shares, sizeof(shares));
 	if (index) {
@@ -299,13 +303,13 @@ static void write_lost(const struct report *report)
 	write_incomplete(report);
 	if (window->stacks.skipped)
 		report_field(report, "",
-			     "slow calls with a stack: %s; %s more have none, as 50 a second are "
-			     "taken",
+			     "slow calls with a stack: %s; %s more have none: at most 50 a second "
+			     "are taken",
 			     FORMAT_COUNT(window->stacks.taken),
 			     FORMAT_COUNT(window->stacks.skipped));
 	if (window->looks.skipped)
 		report_field(report, "",
-			     "waits that were looked at: %s; %s more were not, as 10 a "
+			     "waits that were looked at: %s; %s more were not: at most 10 a "
 			     "second are",
 			     FORMAT_COUNT(window->looks.taken),
 			     FORMAT_COUNT(window->looks.skipped));
@@ -326,7 +330,8 @@ static void write_own_note(const struct report *report, const struct tally_kind 
 			 FORMAT_COUNT(kind->faults_untimed), kind->faults_untimed == 1 ? "" : "s");
 	report_field(report, "Notes",
 		     "own code is time on a CPU outside of syscalls, with %swaits for a GPU that "
-		     "spin in user space; times of calls are without their waits for a CPU",
+		     "spin in user space; times of calls are without their waits for a CPU, but "
+		     "max call is with them",
 		     faults);
 }
 
@@ -351,12 +356,12 @@ static void write_notes(const struct report *report)
 		write_own_note(report, tally->kinds[main_kind]);
 	else if (main_kind >= 0)
 		report_field(report, "Notes",
-			     "compute is all other time, including page faults and waits for a GPU "
-			     "that spin in user space");
+			     "compute is all time outside of system calls, including page faults "
+			     "and waits for a GPU that spin in user space");
 	if (tally->kinds[0])
 		report_field(report, "",
-			     "step_source: interval. Sums add up the time of all threads, so they "
-			     "exceed wall-clock time; compute is everything that is not a syscall");
+			     "figures of an interval add up the time of all threads, so they may "
+			     "exceed its length");
 }
 
 /* Target, step functions, lost records, cost, resolution, notes, files. */
@@ -494,6 +499,18 @@ static void write_end(const struct report *report, const struct cause_tally *cau
 		report_field(report, "     ended in", "%s", text);
 }
 
+/* What the evidence has is not asked for. */
+static const char *advice_of(const struct report *report, enum cause_kind kind)
+{
+	const struct cause_tally *cause = &report->tally->escalations.causes[kind];
+
+	if (kind == CAUSE_LOCK_CONTENTION && *cause->worst_holder)
+		return "shorten the time for which the named thread holds the lock";
+	if (kind == CAUSE_OTHER_CALLS && report->window->record.detail == FBT_DETAIL_STEPS)
+		return "trace with --detail escalated, which names the call";
+	return cause_advice(kind);
+}
+
 static void write_cause(const struct report *report, int rank, enum cause_kind kind)
 {
 	const struct cause_tally *cause = &report->tally->escalations.causes[kind];
@@ -519,7 +536,7 @@ static void write_cause(const struct report *report, int rank, enum cause_kind k
 	if (*others && !cause->worst_is_known)
 		report_field(report, "     meanwhile", "%s", others);
 	report_explained(report, &cause->explained);
-	report_field(report, "     advice", "%s", cause_advice(kind));
+	report_field(report, "     advice", "%s", advice_of(report, kind));
 }
 
 /* Leaves out causes that cost no time: a step escalated by hand may be as fast as any. */

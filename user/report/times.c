@@ -108,7 +108,7 @@ void report_shares(const struct tally_kind *kind, char *to, size_t size)
 			 report_part_words(kind, STEP_OWN));
 	percent = percent_of((double)kind->unmeasured_ns, total);
 	if (percent >= 1.0)
-		line_add(&line, ", %.0f %% not measured", percent);
+		line_add(&line, ", %.0f %% unmeasured", percent);
 	sort_parts(kind, order);
 	for (int i = 0; i < 2; i++) {
 		percent = percent_of((double)kind->parts_ns[order[i]], total);
@@ -133,8 +133,10 @@ static void write_row(const struct report *report, const struct tally_kind *kind
 	char each[FORMAT_MAX], max[FORMAT_MAX];
 	const char *longest;
 	double steps = (double)kind->steps;
+	/* "unmeasured" reaches into the next column, which is never full. */
+	int width = strlen(name) > 9 ? 18 - (int)strlen(name) : 9;
 
-	fprintf(report->out, "  %-9s %9s %8s %9s", name, FORMAT_TIME((double)ns / steps),
+	fprintf(report->out, "  %-9s %*s %8s %9s", name, width, FORMAT_TIME((double)ns / steps),
 		FORMAT_PERCENT(percent_of((double)ns, (double)kind->total_ns)), FORMAT_TIME(ns));
 	if (!tally_calls_known(kind)) {
 		fputc('\n', report->out);
@@ -153,14 +155,16 @@ static void write_row(const struct report *report, const struct tally_kind *kind
 		FORMAT_COUNT(sum->errors));
 }
 
-static void write_heading(const struct report *report, const struct tally_kind *kind)
+static void write_heading(const struct report *report, const struct tally_kind *kind, bool steps)
 {
+	const char *each = steps ? "per step" : "each";
+
 	if (tally_calls_known(kind))
 		report_line(report, STYLE_DIM, "  %-9s %9s %8s %9s %9s %10s %9s %8s", "time in",
-			    "per step", "share", "total", "calls", "calls/step", "max call",
-			    "errors");
+			    each, "share", "total", "calls", steps ? "calls/step" : "calls each",
+			    "max call", "errors");
 	else
-		report_line(report, STYLE_DIM, "  %-9s %9s %8s %9s", "time in", "per step", "share",
+		report_line(report, STYLE_DIM, "  %-9s %9s %8s %9s", "time in", each, "share",
 			    "total");
 }
 
@@ -196,7 +200,7 @@ void report_times(const struct report *report, int index)
 	bool traced = tally_calls_known(kind);
 	int order[STEP_PARTS - 1];
 
-	write_heading(report, kind);
+	write_heading(report, kind, index);
 	write_row(report, kind, report_part(kind, STEP_OWN), kind->parts_ns[STEP_OWN], NULL);
 	write_stalls(report, kind, STEP_OWN);
 	if (kind->unmeasured_ns)
@@ -215,16 +219,15 @@ void report_times(const struct report *report, int index)
 	write_row(report, kind, index ? "step" : "interval", kind->total_ns, NULL);
 }
 
-/* "the slowest 1 % (21) are 131 ms longer than median steps: futex +71.3 ms, own code +58.2 ms" */
+/* "the slowest 1 % (21 steps) took 131 ms longer than median ones: futex +71.3 ms, own code …" */
 static void describe_tail(const struct tally_kind *kind, const struct tail_group *slowest,
 			  const struct tail_group *median, struct line *line)
 {
 	double extra_ns = slowest->total_ns - median->total_ns;
 	struct tail_group left = *slowest;
 
-	line_add(line, "the slowest 1 %% (%s) %s %s longer than median ones:",
-		 FORMAT_COUNT(slowest->steps), slowest->steps == 1 ? "is" : "are",
-		 FORMAT_TIME(extra_ns));
+	line_add(line, "the slowest 1 %% (%s step%s) took %s longer than median ones:",
+		 FORMAT_COUNT(slowest->steps), plural(slowest->steps), FORMAT_TIME(extra_ns));
 	for (int named = 0; named < TAIL_PARTS; named++) {
 		double most_ns = extra_ns * TAIL_PERCENT / 100;
 		int most = -1;
@@ -278,10 +281,10 @@ static void describe_class(const struct step_class *class, const char *argument,
 	report_class_span(class, &from, &to);
 	if (class->by_argument && argument) {
 		shorten_text(name, sizeof(name), argument, 16);
-		line_add(line, "of those with %s %s to %s: ", name, FORMAT_COUNT(from),
+		line_add(line, "of steps with %s %s to %s: ", name, FORMAT_COUNT(from),
 			 FORMAT_COUNT(to));
 	} else {
-		line_add(line, "of those with %s to %s of work: ", FORMAT_TIME(from),
+		line_add(line, "of steps with %s to %s of own code: ", FORMAT_TIME(from),
 			 FORMAT_TIME(to));
 	}
 }

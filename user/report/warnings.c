@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* Reasons to doubt the figures, and steps that hang. */
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,12 +18,18 @@ static void warn_of_steps(const struct report *report)
 	const struct window *window = report->window;
 	uint64_t fine = tally_open_steps(report->tally, window) +
 			tally_all_cut_steps(report->tally, window);
+	uint64_t count = sub_saturating(window->incomplete_steps, fine);
+	char more[64] = "";
 
-	if (window->incomplete_steps <= fine)
+	if (!count)
 		return;
+	if (fine)
+		snprintf(more, sizeof(more), "; %s more %s still open, or cut off by sampling",
+			 FORMAT_COUNT(fine), fine == 1 ? "is" : "are");
 	report_line(report, STYLE_WARN,
-		    "! %s of %s steps are incomplete: records were lost or the thread exited",
-		    FORMAT_COUNT(window->incomplete_steps - fine), FORMAT_COUNT(window->steps));
+		    "! %s of %s steps %s incomplete: records were lost or the thread exited%s",
+		    FORMAT_COUNT(count), FORMAT_COUNT(window->steps), count == 1 ? "is" : "are",
+		    more);
 }
 
 #define DEFAULT_RECORDS "default: 131072, less with over 16 CPUs"
@@ -43,7 +50,7 @@ static const char *remedy_of(const struct window *window, enum fbt_lost_cause ca
 		return REMEDY_PRIORITY ", --step names a function that is called less often";
 	case FBT_LOST_BEGINS:
 		if (window->lost.count[FBT_LOST_THREADS])
-			return "the remedy is the same";
+			return "see the line above";
 		/* fall through */
 	case FBT_LOST_THREADS:
 		return "the next run makes room for twice the threads there are at its start, at "
@@ -81,14 +88,15 @@ static void warn_of_lost(const struct report *report)
 	if (window->unseen_calls)
 		report_line(
 			report, STYLE_WARN,
-			"! up to %s system call%s of all processes together were not seen: from "
+			"! up to %s system call%s of all processes together %s not seen: from "
 			"Linux 7 on, the kernel leaves some out while threads compete for a CPU. "
 			"Counts of calls may be too low by that",
-			FORMAT_COUNT(window->unseen_calls), plural(window->unseen_calls));
+			FORMAT_COUNT(window->unseen_calls), plural(window->unseen_calls),
+			window->unseen_calls == 1 ? "was" : "were");
 	if (window->skipped_records) {
 		format_count(count, window->skipped_records);
-		report_line(report, STYLE_WARN, "! %s damaged or unknown records were skipped",
-			    count);
+		report_line(report, STYLE_WARN, "! %s damaged or unknown record%s skipped", count,
+			    window->skipped_records == 1 ? " was" : "s were");
 	}
 	if (window->unkept_records)
 		report_line(report, STYLE_WARN,
@@ -137,9 +145,9 @@ static void warn_of_untraced(const struct report *report, uint32_t kind)
 		return;
 	shorten_name(name, sizeof(name), window__kind_name(report->window, kind), 32);
 	report_line(report, STYLE_WARN,
-		    "! %s calls of %s (%s) were not traced: no probe was "
-		    "where they end",
-		    FORMAT_COUNT(missed), name, FORMAT_PERCENT(percent));
+		    "! %s call%s of %s (%s) %s not traced: no probe was where it ends",
+		    FORMAT_COUNT(missed), plural(missed), name, FORMAT_PERCENT(percent),
+		    missed == 1 ? "was" : "were");
 }
 
 /* How to pay less for steps of a kind. What the built-in table names is the right function. */
@@ -288,6 +296,22 @@ static void write_hang_threads(const struct report *report, const struct fbt_han
 		report_line(report, STYLE_WARN, "    %s more", FORMAT_COUNT(others));
 }
 
+/* The text of a hang was written while its step was open. */
+static void write_hang_end(const struct report *report, const struct fbt_hang *hang)
+{
+	const struct tally_kind *kind = report->tally->kinds[hang->kind];
+	uint64_t start_ns = sub_saturating(hang->step_start_ns, report->window->record.start_ns);
+
+	for (int i = 0; kind && i < TALLY_SLOWEST && kind->slowest[i].number; i++) {
+		const struct tally_step *step = &kind->slowest[i];
+
+		if (step->tid == hang->tid && step->start_ns == start_ns &&
+		    step->end != FBT_END_TRUNCATED)
+			report_line(report, STYLE_WARN, "    it ended after %s: step #%" PRIu64,
+				    FORMAT_TIME(step->total_ns), step->number);
+	}
+}
+
 void report_hangs(const struct report *report)
 {
 	const struct window *window = report->window;
@@ -296,9 +320,11 @@ void report_hangs(const struct report *report)
 	for (uint64_t i = 0; i < window->hang_count && i < HANGS_SHOWN; i++) {
 		hang_describe(&window->hangs[i], window, text);
 		report_line(report, STYLE_WARN, "! hang: %s", text);
+		write_hang_end(report, &window->hangs[i]);
 		write_hang_threads(report, &window->hangs[i]);
 	}
 	if (window->hang_count > HANGS_SHOWN)
-		report_line(report, STYLE_WARN, "! and %s more hangs",
-			    FORMAT_COUNT(window->hang_count - HANGS_SHOWN));
+		report_line(report, STYLE_WARN, "! and %s more hang%s",
+			    FORMAT_COUNT(window->hang_count - HANGS_SHOWN),
+			    plural(window->hang_count - HANGS_SHOWN));
 }

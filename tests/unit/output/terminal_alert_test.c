@@ -178,7 +178,7 @@ static void the_process_is_named_if_there_are_several(void **state)
 	assert_non_null(window__touch_process(fixture->window, 42));
 	assert_non_null(window__touch_process(fixture->window, 43));
 	escalate(fixture);
-	assert_one_line(fixture->errors, "#4711 llama_decode of 42 312 ms, 15x usual; ");
+	assert_one_line(fixture->errors, "#4711 llama_decode of process 42: 312 ms, 15x usual; ");
 }
 
 static void other_triggers_stand_after_the_reason(void **state)

@@ -382,7 +382,7 @@ static void interval_mode_says_so(void **state)
 	write_step(fixture, &step);
 	finish(fixture);
 	assert_has(fixture->text, "1 interval of 100 ms in 10.0 s, no step function; 75 % compute");
-	assert_has(fixture->text, "step_source: interval. ");
+	assert_has(fixture->text, "figures of an interval add up ");
 	assert_has_not(fixture->text, "gap before");
 }
 

@@ -51,6 +51,8 @@ static void assert_ends(const char *text, const char *end)
 	const char *table = strstr(text, "\n       steps ");
 	size_t size = strlen(end);
 
+	if (!table)
+		table = strstr(text, "\n   intervals ");
 	assert_non_null(table);
 	do
 		table--;
