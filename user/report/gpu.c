@@ -56,7 +56,8 @@ void report_gpu_headline(const struct report *report)
 	if (!kind)
 		return;
 	if (!kind->complete) {
-		report_field(report, "GPU", "unknown: GPU records of all %s steps are missing",
+		report_field(report, "GPU",
+			     "unknown: the GPU records of every step (%s) are missing",
 			     FORMAT_COUNT(kind->steps - kind->complete));
 		return;
 	}
@@ -445,8 +446,9 @@ static void warn_of_clock(const struct report *report, const struct gpu_process 
 	if (process->flush.clock_steps)
 		report_line(report, STYLE_WARN,
 			    "! CUPTI's clock in process %" PRIu32
-			    " jumped %s times: GPU times around the jumps are wrong",
-			    process->tgid, FORMAT_COUNT(process->flush.clock_steps));
+			    " jumped %s time%s: GPU times around the jumps are wrong",
+			    process->tgid, FORMAT_COUNT(process->flush.clock_steps),
+			    plural(process->flush.clock_steps));
 }
 
 /* CUPTI's release notes of 13.1 U1: "incorrect correlation IDs … after the first session". */
@@ -525,8 +527,8 @@ static void warn_of_version(const struct report *report, const struct gpu_proces
 		gpu_cupti_caution(process->state.cupti_version, tally_window_ns(report->window));
 
 	if (caution)
-		report_line(report, STYLE_WARN, "! GPU records of %" PRIu32 ": %s", process->tgid,
-			    caution);
+		report_line(report, STYLE_WARN, "! GPU records of process %" PRIu32 ": %s",
+			    process->tgid, caution);
 }
 
 static bool uses(const struct gpu_process *process, const uint8_t uuid[16])
@@ -560,7 +562,8 @@ static void warn_of_sharing(const struct report *report, size_t index)
 				continue;
 			report_line(
 				report, STYLE_WARN,
-				"! device %" PRIu32 " of %" PRIu32 " is used by %" PRIu32
+				"! device %" PRIu32 " of process %" PRIu32
+				" is used by process %" PRIu32
 				" too: a kernel that waits for the other process counts as busy",
 				device->record.id, process->tgid, other->tgid);
 			return;
@@ -583,7 +586,7 @@ void report_gpu_warnings(const struct report *report)
 		warn_of_lost(report, process);
 		if (process->state.status == FBT_GPU_STALLED)
 			report_line(report, STYLE_WARN,
-				    "! GPU records of %" PRIu32
+				    "! GPU records of process %" PRIu32
 				    " end early: the shim stopped responding",
 				    process->tgid);
 	}

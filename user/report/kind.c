@@ -229,18 +229,24 @@ static void write_incomplete(const struct report *report, const struct tally_kin
  */
 #define OPEN_NS (100 * NS_PER_MS)
 
+bool report_was_open(const struct report *report, const struct tally_step *step)
+{
+	uint64_t end_ns = add_saturating(step->start_ns, step->total_ns);
+
+	return step->end == FBT_END_TRUNCATED &&
+	       (!report->window->sampling[step->kind].kind ||
+		add_saturating(end_ns, OPEN_NS) >= tally_window_ns(report->window));
+}
+
 /* Why the duration of a step is unreliable, or "". */
 static const char *find_doubt(const struct report *report, const struct tally_step *step)
 {
-	uint64_t end_ns = add_saturating(step->start_ns, step->total_ns);
-	bool is_cut = report->window->sampling[step->kind].kind &&
-		      add_saturating(end_ns, OPEN_NS) < tally_window_ns(report->window);
-
 	switch (step->end) {
 	case FBT_END_UNWOUND:
 		return "* unwound, end is late";
 	case FBT_END_TRUNCATED:
-		return is_cut ? "* cut off: its probes were switched off" : "* still open";
+		return report_was_open(report, step) ? "* still open"
+						     : "* cut off: its probes were switched off";
 	case FBT_END_EXITED:
 		return "* thread exited";
 	case FBT_END_RAISED:

@@ -132,6 +132,8 @@ void report_gpu_kind(const struct report *report, int kind);
 
 /* What of Python is measured in which process; in JSON, of one, and the figures of a kind. */
 void report_python(const struct report *report);
+/* Whether the step was open when the window ended: it was not cut off by sampling. */
+bool report_was_open(const struct report *report, const struct tally_step *step);
 /* A process that --python=inject is advised for; 0: there is none. */
 uint32_t report_offered_python(const struct window *window);
 void report_json_python(struct json *json, const struct window *window,

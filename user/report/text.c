@@ -17,7 +17,8 @@
 #define CMDLINE_WIDTH 160
 #define CAUSES_SHOWN  3
 
-static void format_durations(const struct tally_kind *kind, char *to, size_t size)
+static void format_durations(const struct report *report, const struct tally_kind *kind, char *to,
+			     size_t size)
 {
 	char p50[FORMAT_MAX], max[FORMAT_MAX];
 	uint64_t p99_ns = stats__percentile(kind->duration, 0.99);
@@ -35,7 +36,7 @@ static void format_durations(const struct tally_kind *kind, char *to, size_t siz
 	else
 		snprintf(to, size, "p50 %s, p99 %s", p50, FORMAT_TIME(p99_ns));
 	/* The longest of all is in none of these: they are of steps that returned. */
-	if (kind->slowest[0].end == FBT_END_TRUNCATED && kind->slowest[0].total_ns > max_ns)
+	if (report_was_open(report, &kind->slowest[0]) && kind->slowest[0].total_ns > max_ns)
 		snprintf(to + strlen(to), size - strlen(to), ", one still open after %s",
 			 FORMAT_TIME(kind->slowest[0].total_ns));
 }
@@ -49,7 +50,7 @@ static void write_steps(const struct report *report, int index, bool is_main)
 	if (index) {
 		shorten_name(name, sizeof(name), window__kind_name(report->window, (uint32_t)index),
 			     32);
-		format_durations(kind, durations, sizeof(durations));
+		format_durations(report, kind, durations, sizeof(durations));
 		snprintf(first, sizeof(first), "%s%s %s of %s%s%s: %s;", is_main ? "" : "and ",
 			 FORMAT_COUNT(kind->steps), kind->steps == 1 ? "step" : "steps", name,
 			 is_main ? " in " : "",

@@ -27,9 +27,9 @@ static void warn_of_steps(const struct report *report)
 		snprintf(more, sizeof(more), "; %s more %s still open, or cut off by sampling",
 			 FORMAT_COUNT(fine), fine == 1 ? "is" : "are");
 	report_line(report, STYLE_WARN,
-		    "! %s of %s steps %s incomplete: records were lost or the thread exited%s",
-		    FORMAT_COUNT(count), FORMAT_COUNT(window->steps), count == 1 ? "is" : "are",
-		    more);
+		    "! %s of %s step%s %s incomplete: records were lost or the thread exited%s",
+		    FORMAT_COUNT(count), FORMAT_COUNT(window->steps), plural(window->steps),
+		    count == 1 ? "is" : "are", more);
 }
 
 #define DEFAULT_RECORDS "default: 131072, less with over 16 CPUs"

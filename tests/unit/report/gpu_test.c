@@ -144,7 +144,7 @@ static void of_incomplete_steps_no_mean_is_told(void **state)
 	gpu->complete = false;
 	add_gpu_step(fixture, gpu);
 	finish(fixture);
-	assert_has(fixture->text, "GPU             unknown: GPU records of all 1 steps");
+	assert_has(fixture->text, "GPU             unknown: the GPU records of every step (1)");
 	assert_null(strstr(fixture->text, "idle"));
 	assert_null(strstr(fixture->text, "-bound"));
 }
@@ -159,7 +159,8 @@ static void a_process_with_records_has_its_setup_and_counts(void **state)
 	assert_says(text, "GPU             CUPTI 13.0 U1, driver 13.1, armed in 12.0 ms; clock by "
 			  "realtime, error up to 80 ns\n");
 	assert_has(text, "                device 0: NVIDIA\\x1bH100, 80.0 GiB, 132 SMs\n");
-	assert_has(text, "                1,000 kernels, 200 copies, 0 memsets, 1,300 calls; 7");
+	assert_has(text,
+		   "                kernels 1,000, copies 200, memsets 0, calls 1,300; launched");
 	assert_says(text,
 		    "                1,234 records, dropped by CUPTI 0, lost 0, without times");
 	assert_has_not(text, "GPU records until");
@@ -182,15 +183,15 @@ static void what_makes_gpu_figures_doubtful_is_warned_of(void **state)
 	process->flush.no_buffer = 8;
 	process->flush.clock_steps = 1;
 	text = finish(fixture);
-	assert_has(text, "! GPU clock of 42 is suspect: 2 of 1,200 ");
-	assert_has(text, "! CUPTI's clock in 42 jumped 1 times");
-	assert_has(text, "! GPU records of 42: 6 dropped by CUPTI");
-	assert_has(text, "! GPU records of 42: 7 lost, the ring was full");
-	assert_has(text, "! GPU records of 42: 3 without timestamps");
-	assert_has(text, "! GPU records of 42: 9 kernels without their names");
-	assert_has(text, "! GPU records of 42: 4 without the call that launched them");
-	assert_has(text, "! GPU records of 42: 8 buffers lost");
-	assert_has(text, "! 5 of 9 steps of 42 were closed before");
+	assert_has(text, "! the GPU clock of process 42 is suspect: 2 of 1,200 ");
+	assert_has(text, "! CUPTI's clock in process 42 jumped 1 time: ");
+	assert_has(text, "! GPU records of process 42: 6 dropped by CUPTI");
+	assert_has(text, "! GPU records of process 42: 7 lost, the ring was full");
+	assert_has(text, "! GPU records of process 42: 3 without timestamps");
+	assert_has(text, "! GPU records of process 42: 9 kernels without their names");
+	assert_has(text, "! GPU records of process 42: 4 without the call that launched them");
+	assert_has(text, "! GPU records of process 42: 8 buffers lost");
+	assert_has(text, "! 5 of 9 steps of process 42 were closed before");
 }
 
 /* Both see two devices. The first device of the one is the second of the other. */
@@ -217,7 +218,7 @@ static void add_second_engine(struct fixture *fixture, uint64_t devices)
 static void a_device_that_two_engines_use_is_told(void **state)
 {
 	add_second_engine(*state, 2);
-	assert_has(finish(*state), "! device 1 of 43 is used by 42 too");
+	assert_has(finish(*state), "! device 1 of process 43 is used by process 42 too");
 }
 
 static void a_device_that_two_engines_only_see_is_not(void **state)
@@ -235,7 +236,7 @@ static void graphs_that_name_wrong_calls_are_warned_of(void **state)
 	process->counts.graph_nodes = 900;
 	process->counts.misnumbered = 10;
 	text = finish(fixture);
-	assert_has(text, "! GPU records of 42: 10 of 900 of CUDA graphs name a call");
+	assert_has(text, "! GPU records of process 42: 10 of 900 of CUDA graphs name a call");
 	assert_says(text, "restart the engine");
 }
 
@@ -345,7 +346,7 @@ static void records_that_ended_early_are_warned_of_and_explained(void **state)
 	add_gpu(fixture);
 	add_gpu_state(fixture, 42, FBT_GPU_STALLED, "");
 	finish(fixture);
-	assert_has(fixture->text, "! GPU records of 42 end early");
+	assert_has(fixture->text, "! GPU records of process 42 end early");
 	assert_has(fixture->text, "GPU             CUPTI 13.0 U1");
 	assert_has(fixture->text, "GPU records ended early: the shim does not respond; check");
 }

@@ -121,7 +121,7 @@ static void incomplete_steps_are_counted_and_marked(void **state)
 	fixture->window->incomplete_steps = 1;
 	write_step(fixture, &step);
 	finish(fixture);
-	assert_has(fixture->text, "! 1 of 1 steps are incomplete");
+	assert_has(fixture->text, "! 1 of 1 step is incomplete");
 	assert_has(fixture->text, "1 step; 7 call records lost");
 	assert_has(fixture->text, "\n                     * incomplete\n");
 }
@@ -136,8 +136,9 @@ static void a_step_that_did_not_return_is_listed_but_not_in_the_percentiles(void
 	step.record.end = FBT_END_TRUNCATED;
 	write_step(fixture, &step);
 	finish(fixture);
-	assert_has(fixture->text, "4 steps of llama_decode in 10.0 s: p50 8.00 ms, p99 8.00 ms; ");
-	assert_has(fixture->text, "  ended by      return 3; not in the percentiles");
+	assert_has(fixture->text,
+		   "4 steps of llama_decode in 10.0 s: p50 8.00 ms, p99 8.00 ms, one still open");
+	assert_has(fixture->text, "  ended by      return 3, end of window 1. Only");
 	assert_has(fixture->text, "  * still open\n");
 	assert_has(fixture->text, "#4 ");
 }
@@ -178,7 +179,8 @@ static void steps_that_sampling_cut_off_were_not_open_at_the_end(void **state)
 	assert_says(fixture->text,
 		    "incomplete steps: 3, of which still open at the end: 1, cut off by switching "
 		    "probes off: 2\n");
-	assert_says(fixture->text, "mean and CV: end of window 1, switching probes off 2\n");
+	assert_says(fixture->text,
+		    "return 0, end of window 1, switching probes off 2. Only those that");
 	assert_has(fixture->text, "* cut off: its probes were switched off\n");
 	assert_has_not(fixture->text, "are incomplete: records were lost");
 }
@@ -306,7 +308,7 @@ static void step_arguments_are_summed_up(void **state)
 	step.record.arg_mask = 0;
 	write_step(fixture, &step);
 	assert_has(finish(fixture),
-		   "  n_tokens      min -5, mean 254, max 512; not read in 1 steps\n");
+		   "  n_tokens      min -5, mean 254, max 512; not read in 1 step\n");
 }
 
 static void the_slowest_steps_come_slowest_first(void **state)
