@@ -452,7 +452,7 @@ test: ## the fast tests, in minutes; TESTS='unit live' for whole kinds, UPDATE=1
 	$(Q)$(deps) test
 	$(Q)+$(if $(tests_named)$(filter 1,$(SAN) $(STATIC)),$(MAKE) run-tests,$(tier) fast)
 
-test-all: ## every test and check, kernels too (root): up to 40 minutes
+test-all: ## every test and check, kernels too (root): an hour on two CPUs
 	$(Q)$(deps) check
 	$(Q)$(deps) kernels
 	$(Q)$(deps) browser
