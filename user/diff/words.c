@@ -53,25 +53,54 @@ static uint32_t count_classes(const struct result *result, enum verdict verdict)
 	return count;
 }
 
-static const char *headline_begin(const struct result *result, char text[96])
+/* Shares of the time of A and B that is in steps which only one of them has, in percent. */
+static void lone_percent(const struct result *result, double percent[SIDES])
+{
+	uint64_t ns[SIDES] = {0};
+
+	vec_for_each (class, &result->classes)
+		for (int i = 0; i < SIDES; i++)
+			ns[i] += class_only_in(class) == i ? class->sides[i].ns : 0;
+	for (int i = 0; i < SIDES; i++)
+		percent[i] = percent_of((double)ns[i], (double)side_ns(result->sides[i]));
+}
+
+/* What both have is the same, but that is not all. */
+static void say_lone(const struct result *result, char text[160])
+{
+	double percent[SIDES];
+
+	lone_percent(result, percent);
+	snprintf(text, 160,
+		 "cannot tell: what both have is the same, but %s of the time of A and %s of B is "
+		 "in steps that only one of them has",
+		 FORMAT_PERCENT(percent[0]), FORMAT_PERCENT(percent[1]));
+}
+
+static const char *headline_begin(const struct result *result, char text[160])
 {
 	uint32_t all = count_classes(result, VERDICT_CANNOT_TELL);
 	uint32_t some = count_classes(result, result->verdict);
 
 	switch (result->verdict) {
 	case VERDICT_WORSE:
-		snprintf(text, 96, "worse: %u of %u class%s of steps", some, all,
+		snprintf(text, 160, "worse: %u of %u class%s of steps", some, all,
 			 all == 1 ? "" : "es");
 		break;
 	case VERDICT_BETTER:
-		snprintf(text, 96, "better: %u of %u class%s of steps", some, all,
+		snprintf(text, 160, "better: %u of %u class%s of steps", some, all,
 			 all == 1 ? "" : "es");
 		break;
 	case VERDICT_SAME:
-		snprintf(text, 96, "same: all %u class%s of steps", all, all == 1 ? "" : "es");
+		snprintf(text, 160, "same: all %u class%s of steps", all, all == 1 ? "" : "es");
 		break;
 	default:
-		snprintf(text, 96, "%s",
+		if (result->is_comparable && all &&
+		    count_changes(result, VERDICT_SAME) == all * QUANTILES) {
+			say_lone(result, text);
+			break;
+		}
+		snprintf(text, 160, "%s",
 			 result->is_comparable ? "cannot tell: no class of steps is worse or better"
 					       : "could not compare");
 	}
@@ -82,7 +111,7 @@ char *result_headline(const struct result *result)
 {
 	uint32_t same = count_changes(result, VERDICT_SAME);
 	uint32_t open = count_changes(result, VERDICT_CANNOT_TELL);
-	char begin[96], *text = NULL;
+	char begin[160], *text = NULL;
 	int size;
 
 	headline_begin(result, begin);

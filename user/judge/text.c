@@ -311,6 +311,13 @@ static bool waited_itself(const struct cause *cause)
 	       cause->waker.futex_ns && cause->waker.futex_ns >= cause->waker.ns / 2;
 }
 
+bool cause_names_culprit(const struct cause *cause)
+{
+	if (cause->kind == CAUSE_STOPPED)
+		return cause->stop.tracer || cause->stop_sender.header.type;
+	return cause->holder_count || (cause->waker.tid && is_held(cause) && !waited_itself(cause));
+}
+
 /*
  * ", held by thread 7331 "worker", which was in clock_nanosleep for 38.0 ms", and if it was looked
  * at while it held the lock ", in evict <- run (seen 20.0 ms into the wait)".
@@ -486,7 +493,7 @@ static void add_memory_limit(struct line *line, const struct cause *cause,
 
 /*
  * "stopped 300 ms by a tracer: gdb (pid 4711)"; or "about 300 ms: thread 7331 "worker" was stopped
- * by …, and the step seems to have spun until it came".
+ * by …, and the step seems to have spun meanwhile".
  */
 static void add_stopped(struct line *line, const struct cause *cause, const struct window *window)
 {
@@ -500,7 +507,7 @@ static void add_stopped(struct line *line, const struct cause *cause, const stru
 	look_add_thread(line, cause->waker.tid, window);
 	line_add(line, " was stopped");
 	stopper_add(line, &cause->stop, &cause->stop_sender);
-	line_add(line, ", and the step seems to have spun until it came");
+	line_add(line, ", and the step seems to have spun meanwhile");
 }
 
 /* "about 31.0 ms (usually none): thread 7331 "worker" had no CPU, and the step spun for it" */
@@ -509,7 +516,7 @@ static void add_starved(struct line *line, const struct cause *cause, const stru
 	add_measured(line, "about", cause);
 	line_add(line, ": ");
 	look_add_thread(line, cause->waker.tid, window);
-	line_add(line, " had no CPU, and the step seems to have spun until it came");
+	line_add(line, " had no CPU, and the step seems to have spun meanwhile");
 }
 
 /*
@@ -524,8 +531,7 @@ static void add_late(struct line *line, const struct cause *cause, const struct 
 	line_add(line, ": ");
 	look_add_thread(line, cause->waker.tid, window);
 	line_add(line,
-		 " was in calls for %s, longest in %s, and the step seems to have spun until it "
-		 "came",
+		 " was in calls for %s, longest in %s, and the step seems to have spun meanwhile",
 		 FORMAT_TIME(cause->waker.call_ns),
 		 syscall_label((enum fbt_arch)window->record.arch, cause->waker.nr, buffer));
 }

@@ -100,7 +100,9 @@ static void write_times(const struct report *report, const struct gpu_tally_kind
 	write_row(report, kind, "  kernels", sum->kernel_ns, NULL);
 	if (sum->memcpy_ns || sum->memset_ns) {
 		write_row(report, kind, "  copies", sum->memcpy_ns, NULL);
-		write_row(report, kind, "  exposed copies", sum->exposed_copy_ns, NULL);
+		if (sum->memset_ns)
+			write_row(report, kind, "  memsets", sum->memset_ns, NULL);
+		write_row(report, kind, "  without kernel", sum->exposed_copy_ns, NULL);
 	}
 	write_row(report, kind, "idle", sum->idle_ns, kind->idle);
 	write_row(report, kind, "  host wait", sum->host_wait_ns, NULL);

@@ -69,6 +69,7 @@ static void add_to_cause(struct cause_tally *to, const struct window *window,
 		look_stack(&cause->holders[0], &holder);
 	frames_describe(&holder, window, to->worst_holder, sizeof(to->worst_holder));
 	look_describe_others(cause->others, cause->other_count, window, to->worst_others);
+	to->worst_is_named = cause_names_culprit(cause);
 	to->worst_is_known = cause->holder_count || cause->waker.tid || cause->woken.header.type ||
 			     cause->peer.record.header.type;
 }

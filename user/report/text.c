@@ -505,8 +505,10 @@ static const char *advice_of(const struct report *report, enum cause_kind kind)
 {
 	const struct cause_tally *cause = &report->tally->escalations.causes[kind];
 
-	if (kind == CAUSE_LOCK_CONTENTION && *cause->worst_holder)
+	if (kind == CAUSE_LOCK_CONTENTION && cause->worst_is_named)
 		return "shorten the time for which the named thread holds the lock";
+	if (kind == CAUSE_STOPPED && cause->worst_is_named)
+		return "keep the named process from stopping the engine";
 	if (kind == CAUSE_OTHER_CALLS && report->window->record.detail == FBT_DETAIL_STEPS)
 		return "trace with --detail escalated, which names the call";
 	return cause_advice(kind);

@@ -195,27 +195,29 @@ static void warn_of_dearest(const struct report *report, const struct cost *cost
 
 	if (cost->collection_ns > others_ns && cost->collection_ns > cost->gpu_ns)
 		report_line(report, STYLE_WARN,
-			    "  most of it for its garbage collections: with --rate-guard 1 they "
+			    "  most of that for its garbage collections: with --rate-guard 1 they "
 			    "are not measured");
 	else if (cost->gpu_ns > others_ns)
-		report_line(report, STYLE_WARN,
-			    "  most of it for GPU records, while the GPU is idle: --gpu off leaves "
-			    "them out");
+		report_line(
+			report, STYLE_WARN,
+			"  most of that for GPU records, while the GPU is idle: --gpu off leaves "
+			"them out");
 	else if (cost->fault_ns > cost->call_ns && cost->fault_ns > cost->step_ns)
 		report_line(report, STYLE_WARN,
-			    "  most of it for timing its page faults: --rate-guard 1 lowers it");
+			    "  most of that for timing its page faults: --rate-guard 1 lowers it");
 	else if (cost->call_ns <= cost->step_ns)
-		report_line(report, STYLE_WARN, "  most of it for its steps: %s",
+		report_line(report, STYLE_WARN, "  most of that for its steps: %s",
 			    remedy_for_steps(report, main_kind < 0 ? 0 : (uint32_t)main_kind));
 	else if (!report->tally->kinds[0])
-		report_line(report, STYLE_WARN,
-			    "  most of it for its system calls: --detail probes times steps alone");
+		report_line(
+			report, STYLE_WARN,
+			"  most of that for its system calls: --detail probes times steps alone");
 	else if (report->window->record.detail != FBT_DETAIL_STEPS)
 		report_line(report, STYLE_WARN,
-			    "  most of it for its system calls: --detail steps costs less");
+			    "  most of that for its system calls: --detail steps costs less");
 	else
 		report_line(report, STYLE_WARN,
-			    "  most of it for its system calls: --step SPEC with --detail probes "
+			    "  most of that for its system calls: --step SPEC with --detail probes "
 			    "times steps alone (--list-steps -p PID)");
 }
 
@@ -230,7 +232,7 @@ static void warn_of_cost(const struct report *report)
 	cost_sum(report->tally, report->window, &cost);
 	if (cost.percent <= COST_OF_WINDOW_PERCENT)
 		return;
-	report_line(report, STYLE_WARN, "! tracing took up to %s of the target's time",
+	report_line(report, STYLE_WARN, "! tracing added up to %s to the target's time",
 		    FORMAT_PERCENT(cost.percent > 100 ? 100 : cost.percent));
 	warn_of_dearest(report, &cost);
 }

@@ -404,7 +404,7 @@ static void a_thread_that_had_no_cpu_is_named(void **state)
 	cause.estimated = true;
 	check(state, cause,
 	      "about 31.0 ms (usually none): thread 7331 had no CPU, and the step seems to have "
-	      "spun until it came");
+	      "spun meanwhile");
 }
 
 int main(void)
