@@ -31,7 +31,7 @@ void grid_clear(struct grid *grid)
 
 static struct cell *cell_at(struct grid *grid, int row, int column)
 {
-	if (row < 0 || row >= grid->rows || column < 0 || column >= grid->columns)
+	if (row < grid->top || row >= grid->rows || column < 0 || column >= grid->columns)
 		return NULL;
 	return &grid->cells[row * grid->columns + column];
 }

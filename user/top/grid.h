@@ -29,6 +29,7 @@ struct cell {
 struct grid {
 	int rows;
 	int columns;
+	int top;    /* the first row that may be written */
 	bool ascii; /* the terminal shows nothing else */
 	struct cell *cells;
 };

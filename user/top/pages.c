@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* Slow steps: their list, and a page of one of them; and the pages of text. */
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <time.h>
 
@@ -140,17 +141,12 @@ static int draw_text(struct grid *grid, int row, int end, const char *label, con
 	return top_paragraph(grid, row, end, 2, TOP_PLAIN, text);
 }
 
-void top_draw_step(struct grid *grid, const struct top_view *view)
+/* From a row, which may be above or below the screen, up to end. Returns the row after it. */
+static int draw_step(struct grid *grid, const struct top_slow *slow, int row, int end)
 {
-	const struct top_slow *slow = selected_step(view);
 	char time[16], words[CAUSE_WORDS_SIZE], class[TOP_CLASS_SIZE];
-	int end = grid->rows - 1, row = 2, column;
+	int column;
 
-	if (!slow) {
-		grid_text(grid, 2, 0, -1, TOP_WARN,
-			  "this step is not kept any more: Esc goes back to the list");
-		return;
-	}
 	column = grid_print(grid, row, 0, TOP_BOLD, "%s  %s %s", time_of_day(slow, time),
 			    slow->kind, top_class_words(&slow->key, class));
 	if (slow->number)
@@ -169,13 +165,30 @@ void top_draw_step(struct grid *grid, const struct top_view *view)
 	row = draw_text(grid, row, end, "in", slow->stack);
 	row = draw_text(grid, row, end, "ended in", slow->waker_stack);
 	if (!slow->number)
-		return;
+		return row;
 	row = draw_text(grid, row, end, "what to do", cause_advice(slow->cause));
 	if (row + 1 < end)
 		grid_text(grid, row++, 0, -1, TOP_HEAD, "where its time went");
 	row = draw_breakdown(grid, slow, row, end);
-	if (row < end)
-		draw_facts(grid, slow, row);
+	return row < end ? draw_facts(grid, slow, row) : row;
+}
+
+/* Draws it once below the screen, to see how long it is: it scrolls to its end and no further. */
+void top_draw_step(struct grid *grid, const struct top_view *view)
+{
+	const struct top_slow *slow = selected_step(view);
+	int end = grid->rows - 1, below = grid->rows, more, scroll = view->state->scroll;
+
+	if (!slow) {
+		grid_text(grid, 2, 0, -1, TOP_WARN,
+			  "this step is not kept any more: Esc goes back to the list");
+		return;
+	}
+	more = draw_step(grid, slow, below, INT_MAX) - below - (end - 2);
+	more = more < 0 ? 0 : more;
+	grid->top = 2;
+	draw_step(grid, slow, 2 - (scroll < more ? scroll : more), end);
+	grid->top = 0;
 }
 
 void top_draw_trust(struct grid *grid, const struct top_view *view)

@@ -192,6 +192,46 @@ static void test_no_step(void **state)
 	teardown(&page);
 }
 
+/* With time in each category of calls. */
+static void add_long_slow(struct page *page)
+{
+	const struct escalation escalation = {.judged = true, .usual_ns = 1000};
+	struct step step = {.number = 1, .complete = true};
+
+	step.record.tgid = 7;
+	step.record.tid = 8;
+	step.record.kind = 1;
+	step.record.start_ns = START;
+	step.record.thread_ns = 10000;
+	step.record.end_ns = START + step.record.thread_ns;
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
+		step.record.sums[i] = (struct fbt_sum){1000, 1, 0, 1000};
+	assert_int_equal(top_model__add_step(page->model, page->window, &step), 0);
+	top_model__add_escalation(page->model, page->window, &step, &escalation);
+}
+
+/* A small screen does not show all of a step. The rest is reached, and no key goes beyond it. */
+static void test_long_step(void **state)
+{
+	struct page page;
+
+	setup(&page);
+	add_long_slow(&page);
+	page.state.page = TOP_PAGE_STEP;
+	page.state.selected = 1;
+	assert_non_null(strstr(draw(&page, 60, 60, false), "gap before it"));
+	assert_non_null(strstr(draw(&page, 16, 60, false), "process 7, thread 8"));
+	assert_null(strstr(page.text, "gap before it"));
+	for (int i = 0; i < 9; i++)
+		top_press(&page.state, page.model, TOP_KEY_PAGE_DOWN);
+	assert_non_null(strstr(draw(&page, 16, 60, false), "gap before it"));
+	assert_null(strstr(page.text, "process 7, thread 8"));
+	/* Between the title and the keys. */
+	assert_int_equal(strncmp(page.text, "top ", 4), 0);
+	assert_non_null(strstr(page.text, "gap before it 0 ns\nq quit"));
+	teardown(&page);
+}
+
 /* One mark in the first line, and the reasons on a page of their own. */
 static void test_trust(void **state)
 {
@@ -305,10 +345,10 @@ static void test_typing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cells),	 cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_no_step),	 cmocka_unit_test(test_trust),
-		cmocka_unit_test(test_headline), cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_typing),
+		cmocka_unit_test(test_cells),	  cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_no_step),	  cmocka_unit_test(test_trust),
+		cmocka_unit_test(test_long_step), cmocka_unit_test(test_headline),
+		cmocka_unit_test(test_keys),	  cmocka_unit_test(test_typing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
