@@ -53,27 +53,37 @@ static __always_inline struct throttling throttling_of(struct task_struct *task)
 	return sum;
 }
 
+/*
+ * 1 unless x is 0. Not by a branch: the verifier would go through a loop in each combination of
+ * its levels.
+ */
+static __always_inline __u64 is_set(__u64 x)
+{
+	__u64 minus = -x;
+
+	asm volatile("" : "+r"(minus));
+	return (x | minus) >> 63;
+}
+
 /* Which of several limits was reached is not known, so then none is named. */
 static __always_inline void name_cpu_limit(struct fbt_step_limits *limits, struct task_struct *task)
 {
+	__u64 quota_ns = 0, period_ns = 0, count = 0;
 	struct task_group *group;
-	int count = 0;
 
 	if (!has_throttling(task))
 		return;
 	group = task->sched_task_group;
 	for (int i = 0; i < CGROUP_LEVELS && group; i++) {
-		if (group->cfs_bandwidth.quota != NO_QUOTA) {
-			limits->quota_ns = group->cfs_bandwidth.quota;
-			limits->period_ns = (__u64)group->cfs_bandwidth.period;
-			count++;
-		}
+		__u64 quota = group->cfs_bandwidth.quota, has = is_set(quota - NO_QUOTA);
+
+		quota_ns += quota & -has;
+		period_ns += (__u64)group->cfs_bandwidth.period & -has;
+		count += has;
 		group = group->parent;
 	}
-	if (count == 1)
-		return;
-	limits->quota_ns = 0;
-	limits->period_ns = 0;
+	limits->quota_ns = count == 1 ? quota_ns : 0;
+	limits->period_ns = count == 1 ? period_ns : 0;
 }
 
 /* How often its cgroups were at their limit of memory (max and high) when they wanted more. */

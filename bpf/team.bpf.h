@@ -29,6 +29,8 @@
 #define TEAM_SEEN_NS 2000000
 /* At the end of a step that is not slow, a walk is due this long after the last one. */
 #define TEAM_DUE_NS 10000000
+/* Threads that one function looks at; FBT_TEAM_MAX is a multiple of it. */
+#define TEAM_AT_ONCE 8
 /* No walk after a shorter step. */
 #define TEAM_STEP_MIN_NS 200000
 /*
@@ -55,6 +57,7 @@ static __always_inline __u64 walk_max_ns(__u32 threads)
 	 bpf_core_field_exists((task)->thread_node))
 
 struct team_walk {
+	__u64 head;	/* address of the list of threads; see look_at_some() */
 	__u64 since_ns; /* figures that are older do not count */
 	__u64 now;
 	__u64 starved_ns;
@@ -70,8 +73,8 @@ struct team_walk {
 	__u64 cpu_ns;
 	__u64 delay_ns;
 	__u32 threads;
-	__u32 unknown;	/* what one of them used is not known */
-	__u32 is_whole; /* all threads were looked at, and what they used is known */
+	__u8 unknown;  /* what one of them used is not known */
+	__u8 is_whole; /* all threads were looked at, and what they used is known */
 };
 
 /*
@@ -89,18 +92,14 @@ static __always_inline __u64 waits_of(struct task_struct *task)
 	return (__s64)(clock - since) > 0 ? delay + clock - since : delay;
 }
 
-/*
- * Reads the figure of one thread, and keeps it for the next walk. Not inlined, so that the verifier
- * checks it once: such a function takes the address of the task as a number.
- */
-__noinline int look_at(struct team_walk *walk, __u64 address)
+/* Reads the figure of one thread, and keeps it for the next walk. */
+static __always_inline int look_at(struct team_walk *walk, struct task_struct *task)
 {
-	struct task_struct *task = (struct task_struct *)address;
 	__u32 tid = BPF_CORE_READ(task, pid), index;
 	__u64 delay, grown, cpu, born;
 	struct fbt_slot *slot;
 
-	if (!walk || tid == walk->self)
+	if (tid == walk->self)
 		return 0;
 	slot = find_thread(tid, &index);
 	/* The list may have changed under the walk: then this is no thread of the process. */
@@ -129,22 +128,38 @@ __noinline int look_at(struct team_walk *walk, __u64 address)
 	return 0;
 }
 
+/*
+ * Looks at some threads, from a node of the list on; returns the node after them. Not inlined, so
+ * that the verifier checks it once: such a function takes addresses as numbers. For each thread by
+ * itself the loop around it would be too long.
+ */
+__noinline __u64 look_at_some(struct team_walk *walk, __u64 address)
+{
+	for (int i = 0; i < TEAM_AT_ONCE && walk && address && address != walk->head; i++) {
+		struct list_head *node = (struct list_head *)address;
+
+		look_at(walk,
+			(void *)node - bpf_core_field_offset(struct task_struct, thread_node));
+		address = (__u64)BPF_CORE_READ(node, next);
+	}
+	return address;
+}
+
 /* Not inlined, so that the verifier checks it once. */
 __noinline int walk_team(struct team_walk *walk)
 {
-	struct task_struct *task = bpf_get_current_task_btf(), *other;
-	struct list_head *head, *node;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct list_head *head;
+	__u64 node;
 
 	if (!walk || !has_team(task))
 		return 0;
 	head = (void *)task->signal + bpf_core_field_offset(struct signal_struct, thread_head);
-	node = BPF_CORE_READ(head, next);
-	for (int i = 0; i < FBT_TEAM_MAX && node && node != head; i++) {
-		other = (void *)node - bpf_core_field_offset(struct task_struct, thread_node);
-		look_at(walk, (__u64)other);
-		node = BPF_CORE_READ(node, next);
-	}
-	walk->is_whole = node == head;
+	walk->head = (__u64)head;
+	node = (__u64)BPF_CORE_READ(head, next);
+	for (int i = 0; i < FBT_TEAM_MAX / TEAM_AT_ONCE && node && node != (__u64)head; i++)
+		node = look_at_some(walk, node);
+	walk->is_whole = node == (__u64)head;
 	/* In one condition, the verifier would go through the loop four times as long. */
 	if (walk->unknown)
 		walk->is_whole = 0;

@@ -43,6 +43,9 @@ if limited "$FBT_BUILD/tests/live_judge" 300 quota cpu_limit cpu cpu.max cpu.cfs
 	read -r steps same more < <(
 		ask_python tests/live/judge/throttled.py "$TMP/truth.json" "$OUT.profile")
 	is 'quota: no step was throttled for longer than cpu.stat says' "$more" 0
+	is 'quota: the limit itself is told, and no other group has one' \
+		"$(grep -o ': the CPU limit of its cgroup[^"]*, was' "$OUT.profile" | sort -u)" \
+		': the CPU limit of its cgroup, 0.01 CPUs in each 100 ms, was'
 	# The limit may hold the engine up between the step and its look at cpu.stat.
 	holds 'quota: most of them for as long as it says' at_least 50 "$same" "$steps"
 fi
