@@ -13,6 +13,9 @@
 /* Whether a thread usually computes is known for stretches of this length or more. */
 #define USE_MIN_NS 20000000
 
+/* Threads that one function looks at; FBT_TEAM_MAX is a multiple of it. */
+#define LATE_AT_ONCE 8
+
 /*
  * Long calls of a thread of the process of self, within the step of self. A wait that began before
  * it, or goes on after it, is not what the step has waited for; and who waits in futex, but not for
@@ -59,19 +62,33 @@ __noinline int look_late(__u32 self, __u64 address)
 	return 0;
 }
 
-/* A walk of its own, after a long step only: within walk_team() there is no stack left. */
+/* Some threads, from a node of the list on; returns the node after them. As look_at_some(). */
+__noinline __u64 look_late_some(__u32 self, __u64 address, __u64 head)
+{
+	for (int i = 0; i < LATE_AT_ONCE && address && address != head; i++) {
+		struct list_head *node = (struct list_head *)address;
+
+		look_late(self, address - bpf_core_field_offset(struct task_struct, thread_node));
+		address = (__u64)BPF_CORE_READ(node, next);
+	}
+	return address;
+}
+
+/*
+ * A walk of its own, after a long step only: within walk_team() there is no stack left. The address
+ * of the list is taken from its first node: the verifier lets no function take a pointer for a
+ * number. If that node is just leaving the list, the walk is too long, and finds no more threads.
+ */
 __noinline int walk_late(__u32 self)
 {
-	struct task_struct *task = bpf_get_current_task_btf(), *other;
-	struct list_head *head, *node;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct list_head *list =
+		(void *)task->signal + bpf_core_field_offset(struct signal_struct, thread_head);
+	struct list_head *first = BPF_CORE_READ(list, next);
+	__u64 head = (__u64)BPF_CORE_READ(first, prev), node = (__u64)first;
 
-	head = (void *)task->signal + bpf_core_field_offset(struct signal_struct, thread_head);
-	node = BPF_CORE_READ(head, next);
-	for (int i = 0; i < FBT_TEAM_MAX && node && node != head; i++) {
-		other = (void *)node - bpf_core_field_offset(struct task_struct, thread_node);
-		look_late(self, (__u64)other);
-		node = BPF_CORE_READ(node, next);
-	}
+	for (int i = 0; i < FBT_TEAM_MAX / LATE_AT_ONCE && node && node != head; i++)
+		node = look_late_some(self, node, head);
 	return 0;
 }
 
