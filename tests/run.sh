@@ -168,6 +168,7 @@ failures_of()
 				tell(note)
 			next
 		}
+		/^ / { next } # it goes on
 		{
 			if (fact)
 				tell("")
