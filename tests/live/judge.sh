@@ -12,4 +12,5 @@ done
 for mode in prefill device workers answer_epolled; do
 	scored $mode 500
 done
+scored team_call 700
 finish
