@@ -148,7 +148,7 @@ failures_of()
 {
 	awk -v name="$1: " '
 		function tell(why) {
-			printf "  FAIL     %s%s%s\n", name, fact, why ? " (" substr(why, 1, 200) ")" : ""
+			printf "  FAIL     %s%s%s\n", name, fact, why ? " (" substr(why, 1, 600) ")" : ""
 			fact = note = ""
 		}
 		/^not ok( [0-9]+)? - / {

@@ -81,6 +81,7 @@ static void run_one_step(struct worker *w)
 	w->panic_now = !e->late_step && is_due(e->config.panic_every, w->steps);
 	w->slow_now = !e->late_step && !w->panic_now && is_due(e->config.slow_every, w->steps);
 	w->trouble = is_due(e->config.trouble_every, w->steps) ? e->trouble : NULL;
+	w->taken_ns = 0;
 	w->panics += w->panic_now;
 	w->slow += w->slow_now;
 	w->troubled += w->trouble != NULL;
@@ -100,6 +101,7 @@ static void run_one_step(struct worker *w)
 		w->spans[w->steps - 1][0] = begin;
 		w->spans[w->steps - 1][1] = now_ns() - begin;
 		w->spans[w->steps - 1][2] = (uint64_t)w->compute_us;
+		w->spans[w->steps - 1][3] = w->taken_ns;
 	}
 	if (w->trouble && w->trouble->after)
 		w->trouble->after(w);

@@ -56,6 +56,9 @@ static inline void emit_threads(struct engine *e)
 		for (uint64_t s = 0; s < shown; s++)
 			emit(e, "%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", s ? "," : "",
 			     w->spans[s][0], w->spans[s][1], w->spans[s][2]);
+		emit(e, "],\"taken_ns\":[");
+		for (uint64_t s = 0; s < shown; s++)
+			emit(e, "%s%" PRIu64, s ? "," : "", w->spans[s][3]);
 		emit(e, "],\"troubled\":[");
 		for (uint64_t s = 1; s <= w->troubled; s++)
 			emit(e, "%s%" PRIu64, s > 1 ? "," : "",

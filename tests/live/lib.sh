@@ -124,6 +124,14 @@ q()
 	ask_python tests/live/query.py "$1"
 }
 
+# contradicted GOT EXPRESSION: what was got comes first, as a summary cuts the line
+contradicted()
+{
+	local got=${1//[[:space:]]/ } expression=${2//[[:space:]]/ }
+
+	echo "# got ${got//  / }, of: $expression"
+}
+
 # fact NAME EXPRESSION: the expression is true
 fact()
 {
@@ -133,7 +141,7 @@ fact()
 	if [ "$got" = True ]; then
 		ok "$1"
 	else
-		echo "# ${2//[[:space:]]/ }: $got"
+		contradicted "$got" "$2"
 		not_ok "$1"
 	fi
 }
@@ -147,7 +155,7 @@ none()
 	if [ "$got" = '[]' ]; then
 		ok "$1"
 	else
-		echo "# ${2//[[:space:]]/ }: $got"
+		contradicted "$got" "$2"
 		not_ok "$1"
 	fi
 }

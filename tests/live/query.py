@@ -114,9 +114,11 @@ def load_escalations():
 
 def find_due(truth):
     """The steps that must be named. A class is judged from its 11th step on, and a step that the
-    machine slowed is of another class."""
-    other = find_slower(truth, 1.3)
-    return {n for n in truth["threads"][0]["troubled"] if n - 1 - sum(m < n for m in other) >= 10}
+    machine slowed is of another class. What the machine took between two calls looks like work: it
+    must not be much of the trouble."""
+    other, thread = find_slower(truth, 1.3), truth["threads"][0]
+    return {n for n in thread["troubled"] if n - 1 - sum(m < n for m in other) >= 10 and
+            10 * thread["taken_ns"][n - 1] <= thread["spans_ns"][n - 1][1]}
 
 
 def find_slower(truth, factor):
