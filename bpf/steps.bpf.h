@@ -134,7 +134,7 @@ static __always_inline void fill_step(struct fbt_step *step, const struct fbt_sl
 	step->run_delay_ns = slot->step_delay_ns;
 	step->minor_faults = task->min_flt - slot->step_minor_faults;
 	step->major_faults = task->maj_flt - slot->step_major_faults;
-	step->cpu_ns = cpu_clock(task, now) - slot->step_cpu_ns;
+	step->cpu_ns = slot->step_cpu_ns;
 	step->asleep_ns = slot->step_asleep_ns;
 	step->fault_wait_ns = slot->step_fault_wait_ns;
 	__builtin_memcpy(step->call_delay_ns, slot->call_delays_ns, sizeof(step->call_delay_ns));
@@ -143,6 +143,26 @@ static __always_inline void fill_step(struct fbt_step *step, const struct fbt_sl
 	step->handlers_ns = slot->handlers_ns;
 	step->handlers = slot->handlers_done;
 	step->handlers_left = slot->handlers_begun - slot->handlers_done;
+}
+
+/*
+ * Before all the rest of close_step(), as another thread may take the CPU before that ends. Returns
+ * the run_delay_of() the task.
+ */
+static __always_inline __u64 end_clocks(struct fbt_slot *slot, struct task_struct *task, __u64 now)
+{
+	__u64 delay;
+
+	slot->step_cpu_ns = cpu_clock(task, now) - slot->step_cpu_ns;
+	delay = run_delay_of(task);
+	if (slot->start_ns) {
+		leave_open_call(slot, task, now);
+		delay = run_delay_of(task);
+	} else if (task->nvcsw != slot->awake_switches) {
+		note_sleep(slot, SLEPT_OUTSIDE);
+	}
+	slot->step_delay_ns = delay - slot->step_delay_ns;
+	return delay;
 }
 
 __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
@@ -159,15 +179,10 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	start = __sync_lock_test_and_set(&slot->step_start_ns, 0);
 	if (!start)
 		return 0;
-	if (slot->start_ns)
-		leave_open_call(slot, task, now);
-	else if (task->nvcsw != slot->awake_switches)
-		note_sleep(slot, SLEPT_OUTSIDE);
+	delay = end_clocks(slot, task, now);
 	/* Its calls come before it, and what of them is lost is its loss. */
 	if (slot->spin_end_ns)
 		end_spin(slot);
-	delay = run_delay_of(task);
-	slot->step_delay_ns = delay - slot->step_delay_ns;
 	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
 		others = sum_others(slot, now);
 	if (others.unsure || !is_sum_possible(&others, slot->step_others_ns) ||
@@ -437,7 +452,6 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 		others = sum_others(slot, now);
 	begin_team(slot, task, now);
 	/* The step begins here, because the walks above are not part of it. */
-	slot->step_delay_ns = run_delay_of(task);
 	slot->step_minor_faults = task->min_flt;
 	slot->step_major_faults = task->maj_flt;
 	begin_limits(slot, task, now);
@@ -449,6 +463,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	/* Without the time of these walks: calls that were open have gone on meanwhile. */
 	slot->step_others_ns = others.ns + others.open * (slot->awake_ns - now);
 	slot->step_cpu_ns = slot->awake_cpu_ns;
+	slot->step_delay_ns = slot->awake_delay_ns;
 	slot->step_start_ns = slot->awake_ns;
 	count_walk(slot, slot->step_start_ns - now, task, delay);
 }

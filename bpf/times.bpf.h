@@ -39,8 +39,41 @@ static __always_inline bool is_changing(struct rq *rq)
 	return bpf_core_field_exists(rq->__lock.raw_lock.val) && rq->__lock.raw_lock.val.counter;
 }
 
-/* Longer than another CPU takes for its stores; each try takes some nanoseconds. */
-#define CLOCK_TRIES 32
+/* What the CPU gave to interrupts and, as a guest, to its host, as far as clock_task leaves it out.
+ */
+static __always_inline __u64 taken_of(struct rq *rq)
+{
+	__u64 taken = 0;
+
+	if (bpf_core_field_exists(rq->prev_irq_time))
+		taken += rq->prev_irq_time;
+	if (bpf_core_field_exists(rq->prev_steal_time_rq))
+		taken += rq->prev_steal_time_rq;
+	return taken;
+}
+
+/* Of a CPU: the constants of its last reading that no other CPU disturbed. */
+struct kept_clock {
+	__u64 origin; /* of the clock of the run queue, in the time that clock_task has */
+	__u64 base;   /* of the thread that ran, while it ran */
+	__u64 spell;  /* see spell_of() */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct kept_clock);
+} kept_clocks SEC(".maps");
+
+/* Another number for each thread, and for each time that it is given the CPU. Never 0. */
+static __always_inline __u64 spell_of(struct task_struct *task)
+{
+	return (__u64)task->pid << 32 | (__u32)(task->nvcsw + task->nivcsw);
+}
+
+/* Each takes some nanoseconds. */
+#define CLOCK_TRIES 3
 
 /*
  * The CPU clock of the current thread: the difference of two readings is its time on a CPU between
@@ -49,42 +82,50 @@ static __always_inline bool is_changing(struct rq *rq)
  * has another origin than now. Without the time that the CPU gave to interrupts and, as a guest, to
  * its host, which clock_task leaves out.
  *
- * A tick between the loads would give a sum that does not belong to exec_start: then again. Another
- * CPU stores exec_start before the sum, and clock before clock_task: between its stores a reading
- * is too low by up to a tick, so the highest counts.
+ * A change between the loads would give a sum that does not belong to exec_start: then again.
+ * Another CPU may be held up in the middle of a change, as by the host of a virtual machine, for
+ * longer than a thread should wait here. But origin does not change, nor does base while the thread
+ * keeps its CPU: those of the last reading hold.
  *
  * Not inlined, so that the verifier checks it once.
  */
 __noinline __u64 current_cpu_clock(__u64 now)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 start, sum, skew, clock = 0, highest = 0;
-	bool changing;
+	__u64 start, clock, origin = 0, base = 0, taken = 0, spell = 0;
+	struct kept_clock *kept;
+	bool changing = true;
+	__u32 zero = 0;
 	struct rq *rq;
 
-	if (!has_cpu_clock(task))
+	kept = bpf_map_lookup_elem(&kept_clocks, &zero);
+	if (!has_cpu_clock(task) || !kept)
 		return 0;
 	/* Not in the loop: to follow a pointer takes the verifier long. */
 	rq = task->se.cfs_rq->rq;
-	for (int i = 0; i < CLOCK_TRIES; i++) {
+	for (int i = 0; i < CLOCK_TRIES && changing; i++) {
 		changing = is_changing(rq);
+		spell = spell_of(task);
 		start = task->se.exec_start;
+		clock = rq->clock;
 		asm volatile("" ::: "memory");
-		skew = -rq->clock_task;
+		taken = taken_of(rq);
+		origin = clock - rq->clock_task - taken;
+		base = task->se.sum_exec_runtime - start;
 		asm volatile("" ::: "memory");
-		skew += rq->clock;
-		asm volatile("" ::: "memory");
-		sum = task->se.sum_exec_runtime;
-		asm volatile("" ::: "memory");
-		clock = sum + now - start - skew;
-		if (task->se.exec_start != start)
-			continue;
-		if (!highest || (__s64)(clock - highest) > 0)
-			highest = clock;
-		if (!changing)
-			break;
+		changing |= is_changing(rq) || rq->clock != clock || task->se.exec_start != start ||
+			    spell_of(task) != spell;
 	}
-	return highest ? highest : clock;
+	if (!changing) {
+		kept->origin = origin;
+		kept->base = base;
+		kept->spell = spell;
+	} else if (kept->spell) {
+		origin = kept->origin;
+		if (kept->spell == spell && spell == spell_of(task))
+			base = kept->base;
+	}
+	return base + now - origin - taken;
 }
 
 static __always_inline __u64 cpu_clock(struct task_struct *task, __u64 now)

@@ -2,7 +2,8 @@
 /*
  * clock TRUTH STEPS: on one CPU, steps (clock_step) that compute for 20 us each, while a thread on
  * another CPU makes the kernel bring the clock of the first one up to date every 40 us. TRUTH says
- * in how many of these calls that CPU was held up, as by the host of a virtual machine.
+ * in how many of these calls that CPU was held up, as by the host of a virtual machine: then it may
+ * have left the clock half moved on.
  */
 #include <pthread.h>
 #include <sched.h>

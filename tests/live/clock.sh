@@ -11,8 +11,7 @@ go
 wait "$ENGINE"
 stop_tool
 "$FBT_BUILD/tests/live_capture_json" "$OUT.capture" >"$OUT.json" || not_ok 'a capture'
-# A step computes all the time: what it has less than that, it waited, or interrupts took. The host of a
-# virtual machine may stop the other CPU in between: so many steps may be wrong.
+# A step computes all the time: what it has less than that, it waited, or interrupts took.
 python3 - "$OUT.json" "$TMP/truth.json" <<'END' || FAILED=1
 import json
 import sys
@@ -27,8 +26,7 @@ for step in steps:
     cpu = step["cpu_ns"] - (1 << 64 if step["cpu_ns"] >> 63 else 0)
     if cpu > length + 5000 or (cpu < length - step["run_delay_ns"] - 15000 and length < 40000):
         wrong.append((length, cpu, step["run_delay_ns"]))
-good = (len(steps) >= 0.9 * truth["steps"] and
-        len(wrong) <= len(steps) / 20000 + truth["held"])
+good = len(steps) >= 0.9 * truth["steps"] and len(wrong) <= len(steps) / 20000
 print("# %d of %d steps are wrong, %d calls were held up: %s" %
       (len(wrong), len(steps), truth["held"], wrong[:20]))
 print("%sok - the CPU time of each step is its length" % ("" if good else "not "))

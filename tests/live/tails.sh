@@ -148,6 +148,7 @@ trace_steps 'call_sites shared 4' my_step my_tail
 fact 'shared: every call is a step' "len($(lengths my_step)) == T['calls'] > 50"
 fact 'shared: its exit ends them, as others pass the call site too often' \
 	"(lambda k: k['exits'] == 1 and k['call_sites'] == 0)($(row my_step))"
+echo "# shared: $(q "$(row my_tail)")"
 fact 'shared: one with a tail call has no other end' \
 	"len($(lengths my_tail)) + $(row my_tail)['untraced_steps'] == T['calls'] and $(row my_tail)['call_sites'] >= 1"
 
