@@ -72,7 +72,7 @@ run_all()
 	run again "${arg[@]}" -- 6000 200 1500 10
 	run slower "${arg[@]}" -- 6000 240 1500 10
 	run mixed "${arg[@]}" -- 6000 200 1500 3
-	run waiting "${arg[@]}" -- 6000 140 1500 10 60
+	run waiting "${arg[@]}" -- 6000 140 1500 10 100
 }
 
 # Whether the program itself saw its steps as long as they should be, and the speed of the machine did not change

@@ -26,9 +26,13 @@
  */
 #define CANCEL_BIT 0x80000000u
 
+/* At threads whose tracers end one after the other. */
+#define LOOKS 10
+
 /* Sums over all threads of the process. */
 struct threads {
 	uint32_t tracer;
+	char tracer_name[32];
 	uint32_t traced;
 	uint32_t stopped;
 	uint32_t strict;
@@ -78,11 +82,12 @@ static void add_thread(struct threads *threads, const struct thread_status *stat
 	threads->cancel |= (status->caught & CANCEL_BIT) != 0;
 }
 
-static void add_threads(struct threads *threads, uint32_t tgid)
+static void read_threads(struct threads *threads, uint32_t tgid)
 {
 	struct thread_status status;
 	pid_vec tids = {0};
 
+	*threads = (struct threads){0};
 	threads_list(tgid, &tids);
 	vec_for_each (tid, &tids) {
 		if (!thread_status_read(&status, (struct proc_ref){tgid, *tid}))
@@ -91,18 +96,27 @@ static void add_threads(struct threads *threads, uint32_t tgid)
 	vec_free(&tids);
 }
 
+/* Looks again if the tracer has ended meanwhile: it traces no more. */
+static void look_at_threads(struct threads *threads, uint32_t tgid)
+{
+	for (int look = 0; look < LOOKS; look++) {
+		read_threads(threads, tgid);
+		if (!threads->tracer ||
+		    proc_comm((struct proc_ref){.tgid = threads->tracer}, threads->tracer_name,
+			      sizeof(threads->tracer_name)))
+			return;
+	}
+	strcpy(threads->tracer_name, "?");
+}
+
 static void check_tracer(struct inject_verdict *verdict, const struct threads *threads)
 {
-	char name[32];
-
 	if (!threads->traced)
 		return;
-	if (!proc_comm((struct proc_ref){.tgid = threads->tracer}, name, sizeof(name)))
-		strcpy(name, "?");
 	if (threads->tracer)
 		inject_refuse(verdict, "tracer",
 			      "process %u (%s) already traces it: stop that one first",
-			      threads->tracer, name);
+			      threads->tracer, threads->tracer_name);
 	else
 		inject_refuse(verdict, "tracer",
 			      "a debugger has stopped it: end the debugger first");
@@ -123,9 +137,9 @@ static void check_seccomp(struct inject_verdict *verdict, const struct threads *
 
 static void check_state(struct inject_verdict *verdict, struct proc_ref process)
 {
-	struct threads threads = {0};
+	struct threads threads;
 
-	add_threads(&threads, process.tgid);
+	look_at_threads(&threads, process.tgid);
 	check_tracer(verdict, &threads);
 	if (threads.stopped && !threads.traced)
 		inject_refuse(verdict, "state",
