@@ -267,15 +267,16 @@ static void find_all(const struct report *report, finding_vec *found)
 	vec_sort(found, compare_findings);
 }
 
-/* " (2 CPUs, 3.1 runnable threads each)", or "". */
+/* " (2 CPUs, 3.1 runnable threads of the process each)", or "". */
 static const char *room_words(const struct room *room, char text[96])
 {
 	*text = '\0';
 	if (room->cpus > 0 && room->limited)
-		snprintf(text, 96, " (CPU limit %.3g, %.1f runnable threads for each CPU)",
+		snprintf(text, 96,
+			 " (CPU limit %.3g, %.1f runnable threads of the process for each CPU)",
 			 room->cpus, room->runnable);
 	else if (room->cpus > 0)
-		snprintf(text, 96, " (%.0f %s, %.1f runnable threads%s)", room->cpus,
+		snprintf(text, 96, " (%.0f %s, %.1f runnable threads of the process%s)", room->cpus,
 			 room->cpus > 1 ? "CPUs" : "CPU", room->runnable,
 			 room->cpus > 1 ? " each" : "");
 	return text;
