@@ -40,12 +40,18 @@ struct fixture {
 	pid_t child;
 };
 
-/* Returns when the child has its name: before that it has this program's. */
+/*
+ * Returns when the child has its name: before that it has this program's. On a busy machine too the
+ * child sleeps for most of the time, and is looked at often: what is ready to run when it is looked
+ * at is taken to have been so since the last look.
+ */
 static pid_t start_child(volatile char *what)
 {
 	volatile char *named = what + 1;
-	pid_t child = fork();
+	pid_t child;
 
+	setpriority(PRIO_PROCESS, 0, -20);
+	child = fork();
 	assert_true(child >= 0);
 	if (child) {
 		while (!*named)
@@ -54,8 +60,6 @@ static pid_t start_child(volatile char *what)
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "the-child");
-	/* On a busy machine it sleeps for most of the time too. */
-	setpriority(PRIO_PROCESS, 0, -20);
 	*named = true;
 	for (;;) {
 		if (*what == 's')
