@@ -367,12 +367,17 @@ static void metadata_options_are_kept(void **state)
 	assert_string_equal(options->metadata.runtime_flags, "{}");
 }
 
+static void name_files_in_environment(void)
+{
+	setenv("FERRUM_TRACE_OUT", "/t", 1);
+	setenv("FERRUM_PROFILE_JSONL", "/p", 1);
+}
+
 static void an_output_names_all_files(void **state)
 {
 	const struct options *options;
 
-	setenv("FERRUM_TRACE_OUT", "/t", 1);
-	setenv("FERRUM_PROFILE_JSONL", "/p", 1);
+	name_files_in_environment();
 	options = accept(state, "-p1", "-o", "d/b", NULL);
 	assert_string_equal(options->trace, "d/b.trace.json");
 	assert_string_equal(options->profile, "d/b.jsonl");
@@ -454,8 +459,7 @@ static void environment_names_the_files_that_options_do_not(void **state)
 {
 	const struct options *options;
 
-	setenv("FERRUM_TRACE_OUT", "/t", 1);
-	setenv("FERRUM_PROFILE_JSONL", "/p", 1);
+	name_files_in_environment();
 	options = accept(state, "-p1", NULL);
 	assert_string_equal(options->trace, "/t");
 	assert_string_equal(options->profile, "/p");
@@ -465,8 +469,7 @@ static void options_go_before_the_environment(void **state)
 {
 	const struct options *options;
 
-	setenv("FERRUM_TRACE_OUT", "/t", 1);
-	setenv("FERRUM_PROFILE_JSONL", "/p", 1);
+	name_files_in_environment();
 	options = accept(state, "-p1", "--trace=none", "--profile=q", NULL);
 	assert_string_equal(options->trace, "none");
 	assert_string_equal(options->profile, "q");
@@ -518,8 +521,7 @@ static void the_environments_files_are_those_of_a_trace(void **state)
 {
 	const struct options *options;
 
-	setenv("FERRUM_TRACE_OUT", "/t", 1);
-	setenv("FERRUM_PROFILE_JSONL", "/p", 1);
+	name_files_in_environment();
 	options = accept(state, "--replay=r", NULL);
 	assert_string_equal(options->trace, "/t");
 	assert_string_equal(options->profile, "/p");

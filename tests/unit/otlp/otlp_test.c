@@ -161,20 +161,37 @@ static void one_above_the_rate_limit_is_not_sent(void **state)
 	assert_silent(fixture->collector->errors);
 }
 
-static void a_repeated_one_is_sent_and_says_so(void **state)
+static void expect_sent_with(struct fixture *fixture, const char *attribute)
 {
-	struct fixture *fixture = *state;
 	struct json_object *body;
+	char wanted[128];
 
-	fixture->escalation.repeated = true;
+	snprintf(wanted, sizeof(wanted), "{\"key\":\"%s\",\"value\":{\"boolValue\":true}}",
+		 attribute);
 	escalate(fixture);
 	body = take_body(fixture);
 	answer_well(fixture);
-	assert_non_null(strstr(json_object_to_json_string_ext(body, JSON_C_TO_STRING_PLAIN),
-			       "{\"key\":\"escalation.repeated\",\"value\":{\"boolValue\":true}}"));
+	assert_non_null(
+		strstr(json_object_to_json_string_ext(body, JSON_C_TO_STRING_PLAIN), wanted));
 	json_object_put(body);
 	finish(fixture);
 	assert_one_line(fixture->collector->errors, "otlp: 1 of 1 escalations were sent");
+}
+
+static void a_repeated_one_is_sent_and_says_so(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->escalation.repeated = true;
+	expect_sent_with(fixture, "escalation.repeated");
+}
+
+static void one_that_is_as_usual_is_sent_and_says_so(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->escalation.as_usual = true;
+	expect_sent_with(fixture, "escalation.as_usual");
 }
 
 static void what_python_kept_it_from_is_sent(void **state)
@@ -250,6 +267,7 @@ int main(void)
 		TEST(every_escalation_has_ids_of_its_own),
 		TEST(one_above_the_rate_limit_is_not_sent),
 		TEST(a_repeated_one_is_sent_and_says_so),
+		TEST(one_that_is_as_usual_is_sent_and_says_so),
 		TEST(what_python_kept_it_from_is_sent),
 		TEST(in_a_hurry_it_waits_for_a_second),
 		TEST(what_could_not_be_sent_is_told_at_the_end),
