@@ -39,16 +39,24 @@ static __always_inline bool is_changing(struct rq *rq)
 	return bpf_core_field_exists(rq->__lock.raw_lock.val) && rq->__lock.raw_lock.val.counter;
 }
 
-/* What the CPU gave to interrupts and, as a guest, to its host, as far as clock_task leaves it out.
+/* Fields of kernels with CONFIG_IRQ_TIME_ACCOUNTING and CONFIG_PARAVIRT_TIME_ACCOUNTING. */
+struct rq___taken {
+	u64 prev_irq_time;
+	u64 prev_steal_time_rq;
+} __attribute__((preserve_access_index));
+
+/*
+ * What the CPU gave to interrupts and, as a guest, to its host, as far as clock_task leaves it out.
  */
 static __always_inline __u64 taken_of(struct rq *rq)
 {
+	struct rq___taken *of = (struct rq___taken *)rq;
 	__u64 taken = 0;
 
-	if (bpf_core_field_exists(rq->prev_irq_time))
-		taken += rq->prev_irq_time;
-	if (bpf_core_field_exists(rq->prev_steal_time_rq))
-		taken += rq->prev_steal_time_rq;
+	if (bpf_core_field_exists(of->prev_irq_time))
+		taken += of->prev_irq_time;
+	if (bpf_core_field_exists(of->prev_steal_time_rq))
+		taken += of->prev_steal_time_rq;
 	return taken;
 }
 

@@ -94,8 +94,6 @@ struct rq {
 	struct raw_spinlock __lock;
 	u64 clock;
 	u64 clock_task;
-	u64 prev_irq_time;
-	u64 prev_steal_time_rq;
 };
 
 struct cfs_rq {
