@@ -160,6 +160,51 @@ none()
 	fi
 }
 
+# Time that the CPUs were busy, that they had in all, and that this test took: in ticks.
+read_ticks()
+{
+	local line
+	local -a stat own
+
+	read -r _ line </proc/stat
+	read -ra stat <<<"$line"
+	read -r line </proc/$$/stat
+	read -ra own <<<"${line##*) }"
+	all=$((stat[0] + stat[1] + stat[2] + stat[3] + stat[4] + stat[5] + stat[6] + stat[7]))
+	busy=$((all - stat[3] - stat[4]))
+	mine=$((own[11] + own[12] + own[13] + own[14]))
+}
+
+count_others_from_here()
+{
+	local all busy mine
+
+	read_ticks
+	ticks_before=("$all" "$busy" "$mine")
+}
+
+# Sets others: how many thousandths of the CPUs' time other programs took since then, rounded up.
+# This test's own have ended, and have been waited for.
+count_others()
+{
+	local all busy mine
+
+	read_ticks
+	all=$((all - ticks_before[0]))
+	others=$((((busy - ticks_before[1] - mine + ticks_before[2]) * 1000 + all - 1) / all))
+}
+
+# where_quiet fact|none|holds NAME ARGUMENT…: on a busy machine steps are slow for other reasons. Up
+# to 2 % of the CPUs' time is no trouble.
+where_quiet()
+{
+	if [ "$others" -le 20 ]; then
+		"$@"
+	else
+		echo "SKIP $2: other programs took $((others / 10)).$((others % 10)) % of the CPUs' time"
+	fi
+}
+
 # start_waiting COMMAND…: COMMAND prints ready and waits for its go; its id is in ENGINE
 start_waiting()
 {

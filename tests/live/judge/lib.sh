@@ -5,39 +5,20 @@
 JUDGE=$FBT_BUILD/tests/live_judge
 # A step that its neighbours on this machine slow is rightly named, but no trouble of the engine.
 go_first FBT JUDGE
+others=0 # see count_others
 
-# Time that the CPUs were busy, that they had in all, and that this test took: in ticks.
-read_ticks()
-{
-	local line
-	local -a stat own
-
-	read -r _ line </proc/stat
-	read -ra stat <<<"$line"
-	read -r line </proc/$$/stat
-	read -ra own <<<"${line##*) }"
-	all=$((stat[0] + stat[1] + stat[2] + stat[3] + stat[4] + stat[5] + stat[6] + stat[7]))
-	busy=$((all - stat[3] - stat[4]))
-	mine=$((own[11] + own[12] + own[13] + own[14]))
-}
-
-# run_mode MODE STEPS: the score of one run is in the variables that score.py names, and in $others
-# how many thousandths of the CPUs' time other programs took, rounded up
+# run_mode MODE STEPS: the score of one run is in the variables that score.py names, and what
+# count_others has counted in $others
 run_mode()
 {
-	local all busy mine all_before busy_before mine_before
-
 	rm -f "${OUT:?}".*
 	start_waiting "$JUDGE" "$TMP/truth.json" "$1" "$2" "$TMP/file"
-	read_ticks
-	all_before=$all busy_before=$busy mine_before=$mine
+	count_others_from_here
 	attach_judge
 	go
 	wait "$ENGINE"
 	end_tool 0 "$1: the tool ends with 0"
-	read_ticks
-	all=$((all - all_before))
-	others=$((((busy - busy_before - mine + mine_before) * 1000 + all - 1) / all))
+	count_others
 	read -r slow found wrong false confirmed causes < <(
 		ask_python tests/live/judge/score.py "$TMP/truth.json" "$OUT.profile")
 	printf '# %-10s %5d steps, slow %3d, found %3d, wrong cause %d, false %d, confirmed %d, others %d ‰: %s\n' \
@@ -57,23 +38,13 @@ at_least()
 	(($2 * 100 >= $1 * $3))
 }
 
-# A busy machine makes steps slow, and others less so. Up to 2 % of the CPUs' time is no trouble.
-where_quiet()
-{
-	if [ "$others" -le 20 ]; then
-		holds "$@"
-	else
-		echo "SKIP $1: other programs took $((others / 10)).$((others % 10)) % of the CPUs' time"
-	fi
-}
-
 # scored MODE STEPS: that it finds what is slow, names its cause, and leaves the others alone
 scored()
 {
 	run_mode "$@"
 	[ "$slow" = 0 ] || holds "$1: the cause is right" at_least 97 $((found - wrong)) "$found"
-	[ "$slow" = 0 ] || where_quiet "$1: of what is slow 97 % are found" at_least 97 "$found" "$slow"
-	where_quiet "$1: of 1,000 healthy steps at most one is named" [ $((false * 1000)) -le "$2" ]
+	[ "$slow" = 0 ] || where_quiet holds "$1: of what is slow 97 % are found" at_least 97 "$found" "$slow"
+	where_quiet holds "$1: of 1,000 healthy steps at most one is named" [ $((false * 1000)) -le "$2" ]
 }
 
 # A cgroup that a test has made, with the engine's below it.
