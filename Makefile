@@ -324,7 +324,7 @@ test_env := FBT_BUILD=$(O) FBT=$(tool) FBT_ENGINE=$(engine) UPDATE=$(UPDATE) V=$
 tier      = env MAKE='$(MAKE)' $(test_env) tests/tier.sh
 
 # These have code in the assembly of x86-64, or what only its compiler knows.
-live_x86_64 := $(addprefix tests/live/,async.c callers.c jumps.c tails.c)
+live_x86_64 := $(addprefix tests/live/,async.c callers.c jumps.c)
 live_src  := $(filter-out $(if $(filter-out x86_64,$(ARCH)),$(live_x86_64)),$(sort $(wildcard tests/live/*.c)))
 live_bin  := $(live_src:tests/live/%.c=$(O)/tests/live_%)
 # Where libdw-dev is.

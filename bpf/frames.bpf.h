@@ -60,6 +60,18 @@ static __always_inline bool is_frame_left(struct pt_regs *ctx, __u64 entry_sp, _
 
 	return address && address != was;
 }
+
+/* Where the function returns to; 0 if that is not known. back: what read_return() has given. */
+static __always_inline __u64 site_of(struct pt_regs *ctx, __u64 back, __u64 cookie)
+{
+	return back;
+}
+
+/* Whether the function returns to where a function with tail calls does. was, back: as above. */
+static __always_inline bool returns_with(struct pt_regs *ctx, __u64 was, __u64 back, __u64 cookie)
+{
+	return back == was;
+}
 #else
 /* Maximum number of frames searched between an open call and another begin. */
 #define FRAMES_MAX 32
@@ -73,20 +85,50 @@ struct frame_record {
 	__u64 address;
 };
 
-/* Ignores bits 48 and up of address, which may be a signature (pointer authentication). */
-static __always_inline __u64 frame_key(__u64 next, __u64 address)
+/* Bits 48 and up may be a signature (pointer authentication). */
+static __always_inline __u64 unsigned_address(__u64 address)
 {
-	return (next << 16) ^ (address & 0xffffffffffffull);
+	return address & 0xffffffffffffull;
 }
 
-/* Key of the frame record that the function is about to store; 0 if not known or it stores none. */
+/* Bits 0 and 1 are 0, as both are aligned. */
+static __always_inline __u64 frame_key(__u64 next, __u64 address)
+{
+	return (next << 16) ^ unsigned_address(address);
+}
+
+/* Where the function returns to; 0 if that is not known. */
+static __always_inline __u64 site_of(struct pt_regs *ctx, __u64 back, __u64 cookie)
+{
+	const volatile struct user_pt_regs *regs = (void *)ctx;
+
+	if (cookie & (FBT_PROBE_NO_SP | FBT_PROBE_RETURN))
+		return 0;
+	return unsigned_address(regs->regs[30]);
+}
+
+/* In place of the key of a frame record. */
+#define IS_ADDRESS 1
+
+/*
+ * Key of the frame record that the function is about to store; if it has tail calls, where it
+ * returns to. 0 if not known or it stores none.
+ */
 static __always_inline __u64 read_return(struct pt_regs *ctx, __u64 sp, __u64 cookie)
 {
 	const volatile struct user_pt_regs *regs = (void *)ctx;
 
+	if (cookie & FBT_PROBE_TAILS)
+		return site_of(ctx, 0, cookie) | IS_ADDRESS;
 	if (!(cookie & FBT_PROBE_FRAME) || (cookie & (FBT_PROBE_NO_SP | FBT_PROBE_RETURN)))
 		return 0;
 	return frame_key(regs->regs[29], regs->regs[30]);
+}
+
+/* Whether the function returns to where a function with tail calls does. was: as above. */
+static __always_inline bool returns_with(struct pt_regs *ctx, __u64 was, __u64 back, __u64 cookie)
+{
+	return (site_of(ctx, back, cookie) | IS_ADDRESS) == was;
 }
 
 /*
@@ -121,7 +163,8 @@ static __always_inline bool is_frame_left(struct pt_regs *ctx, __u64 entry_sp, _
 {
 	const volatile struct user_pt_regs *regs = (void *)ctx;
 
-	return was && is_record_gone(regs->regs[29], regs->sp, entry_sp, was);
+	return was && !(was & IS_ADDRESS) &&
+	       is_record_gone(regs->regs[29], regs->sp, entry_sp, was);
 }
 #endif
 

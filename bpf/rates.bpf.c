@@ -113,9 +113,10 @@ static __always_inline struct open_call *top_of(struct thread_calls *calls)
  * It is the same after an exception too, if the caller then calls from the same place again: so a
  * function continues in itself only if it may jump to itself.
  */
-static __always_inline bool continues(const struct open_call *call, __u64 back, __u64 cookie)
+static __always_inline bool continues(const struct open_call *call, struct pt_regs *ctx, __u64 back,
+				      __u64 cookie)
 {
-	if (!(call->flags & CALL_TAILS) || call->back != back)
+	if (!(call->flags & CALL_TAILS) || !returns_with(ctx, call->back, back, cookie))
 		return false;
 	return call->kind != (cookie & FBT_PROBE_KIND) || (cookie & FBT_PROBE_SELF);
 }
@@ -128,7 +129,7 @@ static __always_inline void drop_left(struct thread_calls *calls, struct pt_regs
 		struct open_call *top = top_of(calls);
 
 		if (!top || (top->sp > sp && !is_frame_left(ctx, top->sp, top->back)) ||
-		    (top->sp == sp && continues(top, back, cookie)))
+		    (top->sp == sp && continues(top, ctx, back, cookie)))
 			return;
 		calls->count--;
 	}
@@ -196,7 +197,9 @@ static __always_inline int begin_call(struct pt_regs *ctx, __u64 cookie, struct 
 	call->kind = kind;
 	call->flags = CALL_TIMED;
 	if (cookie & FBT_PROBE_TAILS)
-		call->flags = CALL_TAILS | (is_site_probed(rate, kind, back) ? CALL_TIMED : 0);
+		call->flags =
+			CALL_TAILS |
+			(is_site_probed(rate, kind, site_of(ctx, back, cookie)) ? CALL_TIMED : 0);
 	calls->count++;
 	call->delay_ns = run_delay();
 	call->start_ns = bpf_ktime_get_ns();

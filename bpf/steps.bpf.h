@@ -221,7 +221,7 @@ out:
 
 /*
  * Whether the open step continues in this function, after a tail call. The frame tells: the stack
- * pointer and, on x86-64, the return address. They are the same after an exception too, if the
+ * pointer and the return address. They are the same after an exception too, if the
  * caller then calls from the same place again. So a function continues in itself only if it may
  * jump to itself.
  */
@@ -233,10 +233,8 @@ static __always_inline bool continues(struct fbt_slot *slot, struct pt_regs *ctx
 	if (!slot->step_tail || (is_same && !(cookie & FBT_PROBE_SELF)))
 		return false;
 	address = read_return(ctx, slot->step_sp, cookie);
-#ifdef __TARGET_ARCH_x86
-	if (address != slot->step_return)
+	if (!returns_with(ctx, slot->step_return, address, cookie))
 		return false;
-#endif
 	slot->step_tail = (cookie & FBT_PROBE_TAILS) != 0;
 	slot->step_return = address;
 	return true;
@@ -372,10 +370,11 @@ static __always_inline bool is_in_unseen(struct fbt_slot *slot, struct pt_regs *
  * Whether a step that begins with that frame may be the end of a call that is not traced, after a
  * jump: it may as well be a later call from the same place, unless that one is probed by now.
  */
-static __always_inline bool may_be_tail(struct fbt_slot *slot, __u32 kind, __u64 sp, __u64 address)
+static __always_inline bool may_be_tail(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie,
+					__u64 sp, __u64 address)
 {
-	return slot->unseen_sp == sp && slot->unseen_return == address &&
-	       slot->unseen_kind != kind && !slot->step_at_site;
+	return slot->unseen_sp == sp && returns_with(ctx, slot->unseen_return, address, cookie) &&
+	       slot->unseen_kind != (cookie & FBT_PROBE_KIND) && !slot->step_at_site;
 }
 
 static __always_inline void measure_gap(struct fbt_slot *slot, struct task_struct *task, __u64 now,
@@ -413,7 +412,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	__u64 now = bpf_ktime_get_ns(), delay = run_delay_of(task);
 	__u64 address = read_return(ctx, sp, cookie);
 
-	if (!is_end_seen(slot, cookie & (FBT_KIND_COUNT - 1), address, c)) {
+	if (!is_end_seen(slot, cookie & (FBT_KIND_COUNT - 1), site_of(ctx, address, cookie), c)) {
 		note_unseen(slot, cookie & FBT_PROBE_KIND, sp, address);
 		return;
 	}
@@ -423,7 +422,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 			FBT_STEP_CPU_KNOWN | (c->handlers_timed ? FBT_STEP_HANDLERS_TIMED : 0);
 	if (call_detail == FBT_DETAIL_PROBES)
 		slot->step_flags |= FBT_STEP_CALLS_UNKNOWN | FBT_STEP_OTHER_UNKNOWN;
-	if (may_be_tail(slot, cookie & FBT_PROBE_KIND, sp, address))
+	if (may_be_tail(slot, ctx, cookie, sp, address))
 		slot->step_flags |= FBT_STEP_MAYBE_PART;
 	slot->unseen_sp = 0;
 	measure_gap(slot, task, now, c);
@@ -777,10 +776,6 @@ static __always_inline int end_step(struct pt_regs *ctx, __u64 cookie, const str
 		}
 		if (sp > slot->step_sp && end == FBT_END_RETURN)
 			end = FBT_END_UNWOUND;
-		if (sp == slot->step_sp && (cookie & FBT_PROBE_TAIL)) {
-			slot->step_tail = 1;
-			return 0;
-		}
 		if (sp == slot->step_sp && (cookie & FBT_PROBE_RAISED) && end == FBT_END_RETURN)
 			end = FBT_END_RAISED;
 		slot->left_sp = slot->step_sp;

@@ -790,12 +790,10 @@ struct fbt_rate_inside {
  * signed difference between the stack pointer at the probe and the one at the function's entry: of
  * the function that begins or ends there, or that has returned (FBT_PROBE_SITE).
  */
-#define FBT_PROBE_NO_SP	 (1u << 16) /* USDT: the stack pointers of begin and end are unrelated */
-#define FBT_PROBE_RETURN (1u << 17) /* uretprobe: the return address is already off the stack */
-#define FBT_PROBE_END	 (1u << 18) /* an end of the function; else its entry */
-#define FBT_PROBE_STOP	 (1u << 19) /* entry of the program of command_tgid: stop there */
-#define FBT_PROBE_TAIL                                                                             \
-	(1u << 20) /* an exit that jumps to another step function: the step goes on */
+#define FBT_PROBE_NO_SP	   (1u << 16) /* USDT: the stack pointers of begin and end are unrelated */
+#define FBT_PROBE_RETURN   (1u << 17) /* uretprobe: the return address is already off the stack */
+#define FBT_PROBE_END	   (1u << 18) /* an end of the function; else its entry */
+#define FBT_PROBE_STOP	   (1u << 19) /* entry of the program of command_tgid: stop there */
 #define FBT_PROBE_FRAME	   (1u << 21) /* entry of a function that keeps a frame record (arm64) */
 #define FBT_PROBE_SITE	   (1u << 22) /* with END: after the return address, in the caller */
 #define FBT_PROBE_TAILS	   (1u << 23) /* entry of a function that may leave by a jump to another */
@@ -813,7 +811,7 @@ struct fbt_rate_inside {
  * plus the high 32 bits, which a USDT probe does not need for its stack pointer.
  */
 #define FBT_PROBE_GC	    (1u << 30)
-#define FBT_PROBE_GC_MEMORY FBT_PROBE_TAIL
+#define FBT_PROBE_GC_MEMORY (1u << 20)
 #define FBT_GC_NOWHERE	    0
 #define FBT_GC_REGISTERS    1  /* and more: those of x86-64 in the order of DWARF */
 #define FBT_GC_SECOND	    17 /* the second argument of a function */

@@ -18,6 +18,8 @@ fact 'unwound, then deeper: each has its own calls' 'all(s["by"]["other"]["calls
 fact 'unwound, then deeper: nothing lost' 'W["incomplete_steps"] == lost == 0'
 
 program=$FBT_BUILD/tests/live_tail_call
+missed=0
+[ "$(uname -m)" = x86_64 ] || missed="next(k['untraced_steps'] for k in R['kinds'] if k['name'] == 'my_decode')"
 holds 'tail call: it is a jump' \
 	grep -qE '\s(jmp|b)\s.*<my_process>' <(objdump -d --disassemble=my_decode "$program")
 while read -r first second; do
@@ -29,16 +31,18 @@ while read -r first second; do
 	go
 	wait "$ENGINE"
 	end_tool
-	# The caller is found in the code before it calls. On arm64 all exits are probed.
+	# On x86-64 the caller is found in the code before it calls.
 	fact "tail call ($order): each call is one step, of the function that was called" \
-		"len([s for s in S if s['kind'] == 'my_decode']) == T['my_decode']"
+		"len([s for s in S if s['kind'] == 'my_decode']) == T['my_decode'] - $missed"
 	fact "tail call ($order): and no part of one is a step" \
-		"len([s for s in S if s['kind'] == 'my_process']) == T['my_process']"
-	fact "tail call ($order): none was missed" \
+		"len([s for s in S if s['kind'] == 'my_process' and s['complete']]) == T['my_process']"
+	[ "$missed" != 0 ] || fact "tail call ($order): none was missed" \
 		'sum(k.get("untraced_steps", 0) for k in R["kinds"]) == 0'
 	fact "tail call ($order): with the calls of both functions" \
 		'{k: sorted({s["calls"] for s in S if s["kind"] == k}) for k in T["calls"]} == T["calls"]'
-	fact "tail call ($order): all returned" 'all(s["end"] == "return" and s["complete"] for s in S)'
+	fact "tail call ($order): all returned" "all(s['end'] == 'return' for s in S)"
+	fact "tail call ($order): one that may be a part of a call that was missed is marked" \
+		"sum(not s['complete'] for s in S) == $missed"
 done <<END
 my_decode my_process
 my_process my_decode

@@ -336,10 +336,19 @@ static int decode_x86(const uint8_t *code, size_t size, uint64_t address, insn_v
 
 /* arm64: every instruction has 4 bytes, and few of them jump. Encodings are from Arm ARM, C4. */
 
+#define NO_REGISTER 32
+
 struct arm64_scan {
-	bool restored; /* the last instruction that moved sp removed the frame */
-	uint32_t sum;  /* register with the last sum of base and table entry, 32 if none */
+	bool restored;	   /* the last instruction that moved sp removed the frame */
+	uint32_t sum;	   /* register with the last sum of base and table entry */
+	uint32_t page_in;  /* register with … */
+	uint64_t page;	   /* … the last address of a page (adrp) */
+	uint32_t entry_in; /* register with what was loaded from … */
+	uint64_t slot;	   /* … this address, on that page, as from the GOT */
 };
+
+static const struct arm64_scan no_scan = {
+	.sum = NO_REGISTER, .page_in = NO_REGISTER, .entry_in = NO_REGISTER};
 
 static int64_t sign_extend(uint32_t value, unsigned int bits)
 {
@@ -364,10 +373,13 @@ static void classify_indirect_arm64(const struct arm64_scan *scan, uint32_t word
 				    struct insn *decoded)
 {
 	decoded->restored = scan->restored;
-	if (scan->sum == (word >> 5 & 31))
+	decoded->kind = INSN_INDIRECT;
+	if (scan->sum == (word >> 5 & 31)) {
 		decoded->kind = INSN_SWITCH;
-	else
-		decoded->kind = INSN_INDIRECT;
+	} else if (scan->entry_in == (word >> 5 & 31)) {
+		decoded->kind = INSN_LEAVE;
+		decoded->target = scan->slot;
+	}
 }
 
 /*
@@ -413,13 +425,36 @@ static void classify_arm64(const struct arm64_scan *scan, uint32_t word, struct 
 	}
 }
 
+/* adrp Xd, page; ldr Xt, [Xd, #imm]: how an entry of the GOT is loaded (AAELF64, PLT). */
+static void track_slot(struct arm64_scan *scan, uint32_t word, uint64_t address)
+{
+	uint32_t result = word & 31;
+	uint64_t page = scan->page;
+	bool is_entry = (word & 0xffc00000) == 0xf9400000 && scan->page_in == (word >> 5 & 31);
+
+	if (scan->page_in == result)
+		scan->page_in = NO_REGISTER;
+	if (scan->entry_in == result)
+		scan->entry_in = NO_REGISTER;
+	if (is_entry) {
+		scan->entry_in = result;
+		scan->slot = page + (word >> 10 & 0xfff) * sizeof(uint64_t);
+	} else if ((word & 0x9f000000) == 0x90000000) {
+		scan->page_in = result;
+		scan->page =
+			(address & ~0xfffull) +
+			(uint64_t)(sign_extend((word >> 5 & 0x7ffff) << 2 | (word >> 29 & 3), 21) *
+				   4096);
+	}
+}
+
 static void track(struct arm64_scan *scan, uint32_t word)
 {
 	/* add Xd, Xn, Wm, sxtb/sxth/sxtw/uxt… or add Xd, Xn, Xm: base plus table entry. */
 	if ((word & 0xffe00000) == 0x8b200000 || (word & 0xff200000) == 0x8b000000)
 		scan->sum = word & 31;
 	else if (scan->sum == (word & 31))
-		scan->sum = 32;
+		scan->sum = NO_REGISTER;
 	/* ldp/ldr …, [sp], #imm; add sp, sp|x29, #imm; mov sp, x29 */
 	if ((word & 0xffc003e0) == 0xa8c003e0 || (word & 0xffe00fe0) == 0xf84007e0 ||
 	    (word & 0xff8003ff) == 0x910003ff || (word & 0xff8003ff) == 0x910003bf)
@@ -433,7 +468,7 @@ static void track(struct arm64_scan *scan, uint32_t word)
 static int decode_arm64(const uint8_t *code, size_t size, uint64_t address, insn_vec *insns,
 			uint64_t *bad)
 {
-	struct arm64_scan scan = {.sum = 32};
+	struct arm64_scan scan = no_scan;
 
 	for (; size >= 4; size -= 4, code += 4, address += 4) {
 		struct insn decoded = {.address = address, .size = 4};
@@ -441,10 +476,12 @@ static int decode_arm64(const uint8_t *code, size_t size, uint64_t address, insn
 
 		classify_arm64(&scan, word, &decoded);
 		decoded.frame = is_frame(word);
-		if (decoded.kind == INSN_NEXT || decoded.kind == INSN_NOP)
+		if (decoded.kind == INSN_NEXT || decoded.kind == INSN_NOP) {
 			track(&scan, word);
-		else
-			scan = (struct arm64_scan){.sum = 32};
+			track_slot(&scan, word, address);
+		} else {
+			scan = no_scan;
+		}
 		if (vec_push(insns, decoded))
 			return -ENOMEM;
 	}

@@ -165,8 +165,10 @@ int straight_find(enum fbt_arch arch, const uint8_t *code, size_t size, uint64_t
 	struct decoder decoder;
 	int err;
 
-	if (arch != FBT_ARCH_X86_64)
-		return -ENOTSUP;
+	if (arch != FBT_ARCH_X86_64) {
+		*straight = (struct straight){.address = address};
+		return 0;
+	}
 	err = decoder_open(&decoder);
 	if (err)
 		return err;

@@ -35,7 +35,7 @@ enum straight_flags {
 /*
  * Finds the place for code that begins at address; size may be less than its straight part. If
  * there is no emulated instruction, or the stack pointer there is not known, the place is address
- * itself. 0; -ENOTSUP for an architecture other than x86-64, or if that is a call; -EBADMSG if the
+ * itself, as on other architectures than x86-64. 0; -ENOTSUP if that is a call; -EBADMSG if the
  * first bytes are not an instruction; or -ENOMEM. From uprobes.c of the kernel's arch/x86,
  * Linux 6.1 and newer.
  */

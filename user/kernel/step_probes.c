@@ -15,47 +15,6 @@ static int add_place(place_vec *places, uint64_t offset, uint64_t ref_ctr, uint6
 	return vec_push(places, place);
 }
 
-static bool is_same_file(const struct step_function *a, const struct step_function *b)
-{
-	return a->device == b->device && a->inode == b->inode;
-}
-
-/* The functions that are probed together. */
-struct group {
-	const struct step_probe *probes;
-	size_t count;
-};
-
-static bool jumps_to(const struct step_function *function, const struct step_function *other)
-{
-	if (!other->address || other == function || !is_same_file(function, other))
-		return false;
-	vec_for_each (target, &function->exit_targets) {
-		if (*target == other->address)
-			return true;
-	}
-	return false;
-}
-
-bool step_probes_are_joined(const struct step_function *a, const struct step_function *b)
-{
-	return jumps_to(a, b) || jumps_to(b, a);
-}
-
-/* Whether an exit is a tail call to another function of the group, in which the step continues. */
-static bool is_tail(const struct group *group, const struct step_function *function, size_t exit)
-{
-	uint64_t target = function->exit_targets.count ? function->exit_targets.items[exit] : 0;
-
-	for (size_t i = 0; target && i < group->count; i++) {
-		const struct step_function *other = group->probes[i].function;
-
-		if (other != function && other->address == target && is_same_file(other, function))
-			return true;
-	}
-	return false;
-}
-
 /* Markers of a Python step are nops, and one of them is passed by exceptions only. */
 static uint64_t marker_cookie(const struct step_function *function, size_t exit)
 {
@@ -66,16 +25,13 @@ static uint64_t marker_cookie(const struct step_function *function, size_t exit)
 									      : 0);
 }
 
-static int add_exits(const struct group *group, const struct step_function *function,
-		     uint64_t cookie, place_vec *places)
+static int add_exits(const struct step_function *function, uint64_t cookie, place_vec *places)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < function->exit_offsets.count && !err; i++)
 		err = add_place(places, function->exit_offsets.items[i], function->end_ref_ctr,
-				cookie | FBT_PROBE_END |
-					(is_tail(group, function, i) ? FBT_PROBE_TAIL : 0) |
-					marker_cookie(function, i));
+				cookie | FBT_PROBE_END | marker_cookie(function, i));
 	return err;
 }
 
@@ -109,7 +65,7 @@ static int add_begins(const struct step_function *function, uint64_t kind, place
 	return err;
 }
 
-static int add_ends(const struct group *group, const struct step_probe *probe, place_vec *places)
+static int add_ends(const struct step_probe *probe, place_vec *places)
 {
 	const struct step_function *function = probe->function;
 
@@ -118,8 +74,7 @@ static int add_ends(const struct group *group, const struct step_probe *probe, p
 				 probe->kind | FBT_PROBE_END | FBT_PROBE_RETURN);
 	if (probe->without_exits)
 		return 0;
-	return add_exits(group, function, probe->kind | (function->usdt ? FBT_PROBE_NO_SP : 0),
-			 places);
+	return add_exits(function, probe->kind | (function->usdt ? FBT_PROBE_NO_SP : 0), places);
 }
 
 /*
@@ -127,16 +82,15 @@ static int add_ends(const struct group *group, const struct step_probe *probe, p
  * their own where they can be detached alone, and where they are return probes.
  */
 static int attach_function(struct uprobes *uprobes, const struct bpf_program *program,
-			   const struct group *group, size_t index, uint32_t tgid)
+			   const struct step_probe *probe, uint32_t tgid)
 {
-	const struct step_probe *probe = &group->probes[index];
 	const struct step_function *function = probe->function;
 	place_vec begins = {0}, ends = {0};
 	place_vec *apart = function->uretprobe || function->has_sites ? &ends : &begins;
 	int err = add_begins(function, probe->kind, &begins);
 
 	if (!err)
-		err = add_ends(group, probe, apart);
+		err = add_ends(probe, apart);
 	if (!err && ends.count)
 		err = uprobes__attach(uprobes, program, function->fd, function->path, ends.items,
 				      ends.count, tgid, function->uretprobe);
@@ -152,9 +106,8 @@ int step_probes_attach_exits(struct uprobes *uprobes, const struct bpf_program *
 			     const struct step_probe *probe, uint32_t tgid)
 {
 	const struct step_function *function = probe->function;
-	const struct group group = {probe, 1};
 	place_vec ends = {0};
-	int err = add_exits(&group, function, probe->kind, &ends);
+	int err = add_exits(function, probe->kind, &ends);
 
 	if (!err && ends.count)
 		err = uprobes__attach(uprobes, program, function->fd, function->path, ends.items,
@@ -252,11 +205,10 @@ void step_probes_detach(struct uprobes *uprobes, uint32_t kind)
 int step_probes_attach(struct uprobes *uprobes, const struct bpf_program *program,
 		       const struct step_probe *probes, size_t count, uint32_t tgid)
 {
-	struct group group = {probes, count};
 	int err = 0;
 
 	for (size_t i = 0; i < count && !err; i++)
-		err = attach_function(uprobes, program, &group, i, tgid);
+		err = attach_function(uprobes, program, &probes[i], tgid);
 	for (size_t i = 0; i < count && err; i++)
 		step_probes_detach(uprobes, probes[i].kind);
 	return err;

@@ -48,10 +48,4 @@ int step_probes_attach_followed(struct uprobes *uprobes, const struct bpf_progra
 				const struct step_probe *probe, uint32_t tgid);
 void step_probes_detach_sites(struct uprobes *uprobes, uint32_t kind);
 
-/*
- * Whether one of the functions may make a tail call to the other, in which its step continues. Such
- * functions must be probed together or not at all.
- */
-bool step_probes_are_joined(const struct step_function *a, const struct step_function *b);
-
 #endif

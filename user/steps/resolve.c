@@ -48,7 +48,6 @@ void step_function_free(struct step_function *function)
 	for (size_t i = 0; i < WAYS_NAMES; i++)
 		free(function->tails[i]);
 	vec_free(&function->exit_offsets);
-	vec_free(&function->exit_targets);
 	vec_free(&function->usdt_begins);
 	free(function);
 }
@@ -188,8 +187,6 @@ static int fill_exits(struct step_function *function, const struct image *image,
 		err = elf_file__offset(image->elf, exits->addresses.items[i], true, &offset);
 		if (!err)
 			err = vec_push(&function->exit_offsets, offset);
-		if (!err)
-			err = vec_push(&function->exit_targets, exits->targets.items[i]);
 	}
 	return err;
 }
@@ -217,21 +214,23 @@ static void find_marked_begin(const struct image *image, uint64_t address, struc
 
 /*
  * A tail call ends the function but not its caller's step. So a function that makes one, or whose
- * exits are not certain, needs its call sites.
+ * exits are not certain, needs its call sites. Those of others cost less than their exits only on
+ * x86-64: arm64's kernel emulates returns.
  */
 static int find_places(struct step_function *function, const struct image *image,
 		       struct subject *subject, const struct code_range *body, struct exits *exits)
 {
 	struct exits_source source = {.read = read_code, .region = find_region, .ctx = subject};
 	struct code_range ranges[PIECES_MAX];
+	bool needs_sites;
 	int err;
 
 	source.arch = elf_file__arch(image->elf);
 	find_names(subject, body->address);
 	err = exits_find(exits, &source, ranges, gather_ranges(subject, body, ranges));
-	function->has_sites = source.arch == FBT_ARCH_X86_64;
-	if (function->has_sites &&
-	    ((err == -ENOTSUP && !exits->never_ends) || (!err && exits->tail_calls)))
+	needs_sites = (err == -ENOTSUP && !exits->never_ends) || (!err && exits->tail_calls);
+	function->has_sites = needs_sites || source.arch == FBT_ARCH_X86_64;
+	if (needs_sites)
 		return 0;
 	return err ? err : fill_exits(function, image, exits);
 }

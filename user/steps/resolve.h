@@ -29,10 +29,8 @@ struct step_function {
 	uint64_t begin_offset; /* on the entry or soon after it */
 	int32_t begin_sp;      /* the stack pointer there, minus that at the entry */
 	bool begin_emulated;   /* see code/straight.h */
-	/* Returns and tail calls; empty with a uretprobe, or if only its callers tell its end. */
+	/* Returns; empty with a uretprobe, or if only its callers tell its end. */
 	VEC(uint64_t) exit_offsets;
-	/* Parallel to exit_offsets: address of a direct tail call, else 0. Empty for USDT. */
-	VEC(uint64_t) exit_targets;
 	bool keeps_frame; /* arm64: it stores a record of the caller's x29, x30; x29 points to it */
 	/*
 	 * Its steps can be ended at its call sites, where it returns to. They become known when it

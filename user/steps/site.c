@@ -143,8 +143,10 @@ static int fill(struct step_site *site, struct place *place, bool keeps_memory)
 		err = elf_file__offset(place->image->elf, straight.address, true, &site->offset);
 	if (err)
 		return err;
-	/* The return has removed the return address. */
-	site->sp = straight.sp + (int32_t)sizeof(uint64_t);
+	/* On x86-64 the return has removed the return address. */
+	site->sp = straight.sp;
+	if (elf_file__arch(place->image->elf) == FBT_ARCH_X86_64)
+		site->sp += (int32_t)sizeof(uint64_t);
 	site->emulated = straight.emulated;
 	site->device = place->image->device;
 	site->inode = place->image->inode;
@@ -155,12 +157,8 @@ static int fill(struct step_site *site, struct place *place, bool keeps_memory)
 
 static int find_at(struct step_site *site, struct place *place, uint32_t tgid, bool keeps_memory)
 {
-	int err = 0;
+	int err = check_call(place, tgid);
 
-	if (elf_file__arch(place->image->elf) != FBT_ARCH_X86_64)
-		err = -ENOTSUP;
-	if (!err)
-		err = check_call(place, tgid);
 	if (!err)
 		err = fill(site, place, keeps_memory);
 	if (err)

@@ -10,6 +10,9 @@
 
 #define NAME_BYTES 1024
 
+/* On x86-64 a marker and a jump; on arm64 a marker and four instructions. */
+#define STUB_BYTES 20
+
 static char *name_function(const struct image *image, uint64_t address)
 {
 	const struct elf_symbol *symbol = elf_symbols_at(&image->symbols, address);
@@ -81,14 +84,15 @@ static char *name_slot(const struct image *image, uint64_t slot)
 uint64_t tail_slot(const struct image *image, uint64_t address)
 {
 	uint64_t available = elf_file__available(image->elf, address), slot = 0, bad;
-	uint8_t code[16];
+	uint8_t code[STUB_BYTES];
 	insn_vec insns = {0};
 	size_t size = available < sizeof(code) ? (size_t)available : sizeof(code);
+	size_t most = elf_file__arch(image->elf) == FBT_ARCH_X86_64 ? 2 : STUB_BYTES / 4;
 
 	if (!elf_file__read(image->elf, address, code, size))
 		/* The last instruction may be cut off: those before it are there. */
 		(void)insn_decode(elf_file__arch(image->elf), code, size, address, &insns, &bad);
-	for (size_t i = 0; i < insns.count && i < 2 && !slot; i++) {
+	for (size_t i = 0; i < insns.count && i < most && !slot; i++) {
 		if (insns.items[i].kind == INSN_LEAVE)
 			slot = insns.items[i].target;
 	}

@@ -40,13 +40,11 @@ struct cpu {
 
 /* A row of the table: one step kind. */
 struct guarded_kind {
-	uint64_t unit; /* kinds that are switched together with this one, and itself */
 	struct fbt_sampling sampling; /* watched_ns and off_ns count up to since_ns */
 	uint64_t since_ns;	      /* since when the probes are on, or off; 0: not begun */
 	bool off;
 	uint64_t excess_ns; /* on all CPUs, between the last two looks */
-	/* State of a unit, kept in the row of its lowest kind: */
-	uint64_t joined; /* kinds of the unit that are watched; 0: this is not the lowest kind */
+	uint64_t bit;	    /* of the kind; 0: not watched */
 	struct rate_guard rate;
 	unsigned int told;
 };
@@ -56,7 +54,6 @@ struct step_guard {
 	const struct shared *shared;
 	struct rate_limits limits;
 	struct guarded_kind kinds[FBT_KIND_COUNT];
-	uint32_t kind_count; /* kinds 1 to kind_count have a unit */
 	struct cpu *cpus;
 	uint64_t excess_own_ns; /* on all CPUs, between the last two looks */
 	uint64_t looked_ns;
@@ -244,64 +241,51 @@ static void set_off(struct step_guard *guard, uint64_t kinds, bool off, uint64_t
 	}
 }
 
-/* The name of the unit's function that is called most. */
-static const char *name_of(const struct step_guard *guard, const struct guarded_kind *unit)
+static uint32_t kind_of(const struct step_guard *guard, const struct guarded_kind *row)
 {
-	uint32_t busiest = 0;
+	return (uint32_t)(row - guard->kinds);
+}
 
-	for (uint32_t kind = 0; (kind = kind_next(unit->joined, kind));) {
-		if (!busiest ||
-		    guard->kinds[kind].sampling.calls > guard->kinds[busiest].sampling.calls)
-			busiest = kind;
-	}
-	return steps_found__function(guard->live->found, busiest)->name;
+static const char *name_of(const struct step_guard *guard, const struct guarded_kind *row)
+{
+	return steps_found__function(guard->live->found, kind_of(guard, row))->name;
 }
 
 /* Counts the calls since the last look. */
-static uint64_t take_calls(struct step_guard *guard, const struct guarded_kind *unit)
+static uint64_t take_calls(struct step_guard *guard, struct guarded_kind *row)
 {
-	uint64_t calls = 0;
+	uint64_t before = row->sampling.calls;
 
-	for (uint32_t kind = 0; (kind = kind_next(unit->joined, kind));) {
-		__u64 *seen = &guard->kinds[kind].sampling.calls;
-		uint64_t now = step_guard__calls(guard, kind);
-
-		calls += now - *seen;
-		*seen = now;
-	}
-	return calls;
+	row->sampling.calls = step_guard__calls(guard, kind_of(guard, row));
+	return row->sampling.calls - before;
 }
 
-/* What the unit costs, in percent of a thread's time or of a CPU's, whichever is larger. */
-static double find_percent(const struct step_guard *guard, const struct guarded_kind *unit,
+/* What the kind costs, in percent of a thread's time or of a CPU's, whichever is larger. */
+static double find_percent(const struct step_guard *guard, const struct guarded_kind *row,
 			   uint64_t time_ns)
 {
-	struct rate_cost cost = step_guard__worst(guard, unit->joined, 0);
+	struct rate_cost cost = step_guard__worst(guard, row->bit, 0);
 	double of_cpu = percent_of((double)cost.spent_ns, (double)time_ns);
 	double of_thread = 100 * step_guard__over_share(guard);
 
 	return of_thread > of_cpu ? of_thread : of_cpu;
 }
 
-static void tell_off(struct step_guard *guard, struct guarded_kind *unit, uint64_t calls,
+static void tell_off(struct step_guard *guard, struct guarded_kind *row, uint64_t calls,
 		     uint64_t time_ns)
 {
-	double percent = find_percent(guard, unit, time_ns);
+	double percent = find_percent(guard, row, time_ns);
 	bool quick = guard->limits.period_ns == PERIOD_NS;
 
-	for (uint32_t kind = 0; (kind = kind_next(unit->joined, kind));) {
-		struct fbt_sampling *sampling = &guard->kinds[kind].sampling;
-
-		if (!sampling->cost_percent)
-			sampling->cost_percent = percent < 1 ? 1 : (uint32_t)percent;
-	}
-	if (unit->told++ >= TOLD_MAX)
+	if (!row->sampling.cost_percent)
+		row->sampling.cost_percent = percent < 1 ? 1 : (uint32_t)percent;
+	if (row->told++ >= TOLD_MAX)
 		return;
 	log_warn("%s: called at least %s times a second, its probes take up to %s of the time of "
 		 "its thread: from now on they are on for a moment each %s, and its steps are a "
 		 "sample. It is hardly a step: name another by --step (--list-steps -p PID shows "
 		 "candidates), or bear the cost with --rate-guard 0",
-		 name_of(guard, unit),
+		 name_of(guard, row),
 		 FORMAT_COUNT((uint64_t)((double)calls * 1e9 / (double)time_ns)),
 		 FORMAT_PERCENT(percent), quick ? "second" : "minute");
 }
@@ -341,37 +325,37 @@ static void switch_off(struct step_guard *guard, uint64_t kinds, uint64_t now_ns
 	send_sampling(guard, kinds, now_ns);
 }
 
-static void switch_on(struct step_guard *guard, struct guarded_kind *unit)
+static void switch_on(struct step_guard *guard, struct guarded_kind *row)
 {
 	struct fbt_control *control = guard->shared->control;
 
 	__atomic_store_n(&control->switched_ns, clock_ns(CLOCK_MONOTONIC), __ATOMIC_SEQ_CST);
-	step_sites__switch_on(guard->live->sites, unit->joined);
-	if (steps_found__switch_on(guard->live->found, unit->joined)) {
-		step_sites__switch_off(guard->live->sites, unit->joined);
+	step_sites__switch_on(guard->live->sites, row->bit);
+	if (steps_found__switch_on(guard->live->found, row->bit)) {
+		step_sites__switch_off(guard->live->sites, row->bit);
 		log_warn("%s: its probes cannot be attached again: no more of its steps are seen "
 			 "in this window",
-			 name_of(guard, unit));
-		unit->joined = 0;
+			 name_of(guard, row));
+		row->bit = 0;
 		return;
 	}
-	set_off(guard, unit->joined, false, clock_ns(CLOCK_MONOTONIC));
+	set_off(guard, row->bit, false, clock_ns(CLOCK_MONOTONIC));
 }
 
-static void keep_on(struct step_guard *guard, struct guarded_kind *unit, uint64_t now_ns)
+static void keep_on(struct step_guard *guard, struct guarded_kind *row, uint64_t now_ns)
 {
 	struct fbt_control *control = guard->shared->control;
 
-	__atomic_and_fetch(&control->sampled_kinds, ~unit->joined, __ATOMIC_SEQ_CST);
-	set_off(guard, unit->joined, false, now_ns);
-	send_sampling(guard, unit->joined, now_ns);
-	if (unit->told++ < TOLD_MAX)
+	__atomic_and_fetch(&control->sampled_kinds, ~row->bit, __ATOMIC_SEQ_CST);
+	set_off(guard, row->bit, false, now_ns);
+	send_sampling(guard, row->bit, now_ns);
+	if (row->told++ < TOLD_MAX)
 		log_info("%s: called less often now: all of its steps are traced again",
-			 name_of(guard, unit));
+			 name_of(guard, row));
 }
 
 /*
- * Watched units share a budget. If it is exceeded, the unit that has spent most must be switched
+ * Watched kinds share a budget. If it is exceeded, the one that has spent most must be switched
  * off.
  */
 static void look_at_budget(struct step_guard *guard, struct look *look)
@@ -381,25 +365,25 @@ static void look_at_budget(struct step_guard *guard, struct look *look)
 
 	guard->limits.sampled = 0;
 	for (uint32_t i = 1; i < FBT_KIND_COUNT; i++) {
-		struct guarded_kind *unit = &guard->kinds[i];
+		struct guarded_kind *row = &guard->kinds[i];
 		struct rate_cost cost;
 
-		if (!unit->joined)
+		if (!row->bit)
 			continue;
-		if (unit->rate.state != RATE_WATCHED) {
+		if (row->rate.state != RATE_WATCHED) {
 			guard->limits.sampled++;
 			continue;
 		}
-		look->watched |= unit->joined;
-		cost = step_guard__worst(guard, unit->joined, 0);
-		rate_guard_spend(&unit->rate, look->time_ns, &cost);
+		look->watched |= row->bit;
+		cost = step_guard__worst(guard, row->bit, 0);
+		rate_guard_spend(&row->rate, look->time_ns, &cost);
 		if (guard->forgives)
-			rate_guard_forgive(&unit->rate);
-		if (!most || unit->rate.lately_ns > most->rate.lately_ns)
-			most = unit;
-		if (rate_guard_is_over(&unit->rate) &&
-		    (!over || unit->rate.over_ns > over->rate.over_ns))
-			over = unit;
+			rate_guard_forgive(&row->rate);
+		if (!most || row->rate.lately_ns > most->rate.lately_ns)
+			most = row;
+		if (rate_guard_is_over(&row->rate) &&
+		    (!over || row->rate.over_ns > over->rate.over_ns))
+			over = row;
 	}
 	guard->forgives = false;
 	for (uint32_t cpu = 0; cpu < guard->shared->cpu_count; cpu++)
@@ -409,57 +393,41 @@ static void look_at_budget(struct step_guard *guard, struct look *look)
 	look->to_go = over || !is_spent ? over : most;
 }
 
-static void turn_sampled(struct step_guard *guard, struct guarded_kind *unit,
+static void turn_sampled(struct step_guard *guard, struct guarded_kind *row,
 			 const struct look *look)
 {
-	struct rate_cost cost = step_guard__worst(guard, unit->joined, look->watched);
+	struct rate_cost cost = step_guard__worst(guard, row->bit, look->watched);
 	enum rate_verdict verdict =
-		rate_guard_look(&unit->rate, &guard->limits, look->now_ns, &cost);
+		rate_guard_look(&row->rate, &guard->limits, look->now_ns, &cost);
 
 	if (verdict == RATE_SWITCH_OFF)
-		switch_off(guard, unit->joined, look->now_ns);
+		switch_off(guard, row->bit, look->now_ns);
 	else if (verdict == RATE_SWITCH_ON)
-		switch_on(guard, unit);
+		switch_on(guard, row);
 	else if (verdict == RATE_KEEP_ON)
-		keep_on(guard, unit, look->now_ns);
+		keep_on(guard, row, look->now_ns);
 }
 
-static void turn_unit(struct step_guard *guard, struct guarded_kind *unit, const struct look *look)
+static void turn_row(struct step_guard *guard, struct guarded_kind *row, const struct look *look)
 {
-	uint64_t calls = take_calls(guard, unit);
+	uint64_t calls = take_calls(guard, row);
 
-	if (unit == look->to_go) {
-		rate_guard_let_go(&unit->rate, look->now_ns);
-		tell_off(guard, unit, calls, look->time_ns);
-		switch_off(guard, unit->joined, look->now_ns);
-	} else if (!(unit->joined & look->watched)) {
-		turn_sampled(guard, unit, look);
+	if (row == look->to_go) {
+		rate_guard_let_go(&row->rate, look->now_ns);
+		tell_off(guard, row, calls, look->time_ns);
+		switch_off(guard, row->bit, look->now_ns);
+	} else if (!(row->bit & look->watched)) {
+		turn_sampled(guard, row, look);
 	}
-}
-
-/* Adds a function that was found since the last turn. It may join units. */
-static void add_to_units(struct step_guard *guard, uint32_t added)
-{
-	const struct steps_found *found = guard->live->found;
-	uint64_t unit = kind_bit(added);
-
-	for (uint32_t kind = 1; kind < added; kind++) {
-		if (step_probes_are_joined(steps_found__function(found, kind),
-					   steps_found__function(found, added)))
-			unit |= guard->kinds[kind].unit;
-	}
-	for (uint32_t kind = 0; (kind = kind_next(unit, kind));)
-		guard->kinds[kind].unit = unit;
 }
 
 static void begin_watch(struct step_guard *guard, uint32_t kind, uint64_t now_ns)
 {
-	struct guarded_kind *unit = &guard->kinds[kind_next(guard->kinds[kind].unit, 0)];
+	struct guarded_kind *row = &guard->kinds[kind];
 
-	guard->kinds[kind].since_ns = now_ns;
-	if (!unit->joined)
-		rate_guard_begin(&unit->rate, now_ns);
-	unit->joined |= guard->kinds[kind].unit;
+	row->since_ns = now_ns;
+	row->bit = kind_bit(kind);
+	rate_guard_begin(&row->rate, now_ns);
 }
 
 void step_guard__turn(struct step_guard *guard, uint64_t now_ns, const struct fbt_cost *cost)
@@ -475,12 +443,10 @@ void step_guard__turn(struct step_guard *guard, uint64_t now_ns, const struct fb
 	if (now_ns > guard->looked_ns)
 		look.time_ns = now_ns - guard->looked_ns;
 	guard->looked_ns = now_ns;
-	while (guard->kind_count < count)
-		add_to_units(guard, ++guard->kind_count);
 	for (uint32_t kind = 1; kind <= count; kind++) {
 		if (!guard->kinds[kind].since_ns)
 			begin_watch(guard, kind, now_ns);
-		kinds |= guard->kinds[kind].joined;
+		kinds |= guard->kinds[kind].bit;
 	}
 	if (!probes.step_ns)
 		probes.step_ns = probes.site_ns = STEP_NS_DEFAULT;
@@ -491,8 +457,8 @@ void step_guard__turn(struct step_guard *guard, uint64_t now_ns, const struct fb
 		return;
 	look_at_budget(guard, &look);
 	for (uint32_t kind = 1; kind <= count; kind++) {
-		if (guard->kinds[kind].joined)
-			turn_unit(guard, &guard->kinds[kind], &look);
+		if (guard->kinds[kind].bit)
+			turn_row(guard, &guard->kinds[kind], &look);
 	}
 }
 

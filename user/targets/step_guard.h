@@ -3,8 +3,6 @@
  * Keeps step probes harmless. A table has a row for each step kind: whether its probes are on, what
  * they cost on each CPU, and the state of its rate guard (rate_guard.h). A function that is called
  * too often has its probes on for short times only, which the user and the stream are told.
- * Functions of which one may leave by a jump to another (step_probes_are_joined) form a unit: they
- * are switched together.
  */
 #ifndef FBT_TARGETS_STEP_GUARD_H
 #define FBT_TARGETS_STEP_GUARD_H

@@ -803,20 +803,6 @@ static void check_class_by(const struct steps_found *found, const struct step_fu
 		 name, function->name);
 }
 
-/* Without call sites a tail call ends the step: too early, unless it leads to a step function. */
-static void check_tail_calls(const struct steps_found *found, const struct step_function *function)
-{
-	struct ways_out ways = step_function_ways_out(function);
-	char text[FORMAT_WAYS_MAX];
-
-	if (function->has_sites || function->uretprobe || !function->tail_calls ||
-	    found->live->quiet)
-		return;
-	log_warn("%s: %s. On this architecture its steps end at the tail calls, unless the other "
-		 "function is named by --step too",
-		 function->name, format_ways_out(text, &ways));
-}
-
 static int describe_tails(const struct steps_found *found, size_t index)
 {
 	const struct step_function *function = found->functions.items[index];
@@ -867,7 +853,6 @@ static int describe(const struct steps_found *found, size_t index)
 	};
 
 	check_class_by(found, function);
-	check_tail_calls(found, function);
 	check_future(found, function);
 	for (uint32_t i = 0; i < function->arg_count; i++) {
 		strings[2 + i] = function->args[i].name;

@@ -210,6 +210,29 @@ static void insn_tells_switch_and_tail_call_of_arm64(void **state)
 	assert_false(ARM64("\x00\x02\x1f\xd6", 0).restored);
 }
 
+static void insn_sees_a_jump_through_the_got_of_arm64(void **state)
+{
+#define LOADS  "\x10\x00\x00\x90\x11\x0e\x40\xf9" /* adrp x16, .; ldr x17, [x16, #24] */
+#define LEAVES "\x20\x02\x1f\xd6"		  /* br x17 */
+	struct insn jump = ARM64(LOADS "\x10\x62\x00\x91" LEAVES, 3); /* add x16, x16, #24 */
+
+	assert_int_equal(jump.kind, INSN_LEAVE);
+	assert_int_equal(jump.target, (START & ~0xfffull) + 24);
+	/* adrp x16, .+0x3000 */
+	jump = ARM64("\x10\x00\x00\xf0\x11\x0e\x40\xf9" LEAVES, 2);
+	assert_int_equal(jump.target, (START & ~0xfffull) + 0x3018);
+	/* adrp x16, .-0x1000 */
+	jump = ARM64("\xf0\xff\xff\xf0\x11\x0e\x40\xf9" LEAVES, 2);
+	assert_int_equal(jump.target, (START & ~0xfffull) - 0x1000 + 24);
+	/* mov x17, x0; mov x16, x0, before it is loaded from; br x16 */
+	assert_int_equal(ARM64(LOADS "\xf1\x03\x00\xaa" LEAVES, 3).kind, INSN_INDIRECT);
+	assert_int_equal(ARM64("\x10\x00\x00\x90\xf0\x03\x00\xaa\x11\x0e\x40\xf9" LEAVES, 3).kind,
+			 INSN_INDIRECT);
+	assert_int_equal(ARM64(LOADS "\x00\x02\x1f\xd6", 2).kind, INSN_INDIRECT);
+	/* blr x0 in between */
+	assert_int_equal(ARM64(LOADS "\x00\x00\x3f\xd6" LEAVES, 3).kind, INSN_INDIRECT);
+}
+
 static void insn_sees_a_frame_record_of_arm64(void **state)
 {
 	assert_true(ARM64("\xfd\x03\x00\x91", 0).frame);  /* mov x29, sp */
@@ -263,6 +286,7 @@ int main(void)
 		cmocka_unit_test(insn_knows_the_returns_of_arm64),
 		cmocka_unit_test(insn_follows_the_jumps_of_arm64),
 		cmocka_unit_test(insn_tells_switch_and_tail_call_of_arm64),
+		cmocka_unit_test(insn_sees_a_jump_through_the_got_of_arm64),
 		cmocka_unit_test(insn_sees_a_frame_record_of_arm64),
 		cmocka_unit_test(insn_takes_authenticated_returns_and_jumps_for_something_else),
 		cmocka_unit_test(insn_measures_branch_target_markers),

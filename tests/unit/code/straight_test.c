@@ -134,9 +134,18 @@ static void what_is_no_code_is_an_error(void **state)
 		straight_find(FBT_ARCH_X86_64, (const uint8_t *)"\x06", 1, AT, 0, &straight),
 		-EBADMSG);
 	assert_int_equal(straight_find(FBT_ARCH_X86_64, NULL, 0, AT, 0, &straight), -EBADMSG);
-	assert_int_equal(straight_find(FBT_ARCH_ARM64, (const uint8_t *)"\x1f\x20\x03\xd5", 4, AT,
+}
+
+static void on_arm64_it_is_the_first_instruction(void **state)
+{
+	struct straight straight = {.sp = 1, .emulated = true};
+
+	assert_int_equal(straight_find(FBT_ARCH_ARM64, (const uint8_t *)"\xe0\x03\x01\xaa", 4, AT,
 				       0, &straight),
-			 -ENOTSUP);
+			 0);
+	assert_int_equal(straight.address, AT);
+	assert_int_equal(straight.sp, 0);
+	assert_false(straight.emulated);
 }
 
 int main(void)
@@ -153,6 +162,7 @@ int main(void)
 		cmocka_unit_test(memory_can_be_kept),
 		cmocka_unit_test(code_that_ends_is_no_error),
 		cmocka_unit_test(what_is_no_code_is_an_error),
+		cmocka_unit_test(on_arm64_it_is_the_first_instruction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,18 +179,6 @@ static void each_function_has_a_link(void **state)
 	free_functions(functions, 3);
 }
 
-static void files_of_one_inode_number_on_two_devices_are_two(void **state)
-{
-	struct step_function *functions[] = {new_function(1, 100), new_function(1, 200)};
-
-	functions[1]->address = 0x1200;
-	vec_push(&functions[0]->exit_targets, 0x1200);
-	assert_true(step_probes_are_joined(functions[0], functions[1]));
-	functions[1]->device = 2;
-	assert_false(step_probes_are_joined(functions[0], functions[1]));
-	free_functions(functions, 2);
-}
-
 static void a_uretprobe_is_a_link_of_its_own_and_comes_first(void **state)
 {
 	struct step_function *functions[] = {new_function(1, 100)};
@@ -207,30 +195,6 @@ static void a_uretprobe_is_a_link_of_its_own_and_comes_first(void **state)
 	assert_int_equal(uprobes.attached[1].count, 1);
 	assert_place(&uprobes.attached[1].places[0], 100, 0, 1 | FBT_PROBE_RETURN);
 	free_functions(functions, 1);
-}
-
-static void a_jump_to_another_step_function_is_no_end(void **state)
-{
-	struct step_function *functions[] = {new_function(1, 100), new_function(1, 200),
-					     new_function(2, 300)};
-	struct uprobes uprobes = {0};
-
-	functions[0]->address = 0x1100;
-	functions[1]->address = 0x1200;
-	functions[2]->address = 0x1300;
-	vec_push(&functions[0]->exit_targets, 0x1200);
-	vec_push(&functions[1]->exit_targets, 0);
-	/* The same address in another file is another function. */
-	vec_push(&functions[2]->exit_targets, 0x1200);
-	assert_int_equal(attach_as(&uprobes, NULL, functions, 3, 1, 7), 0);
-	assert_place(&uprobes.attached[0].places[1], 108, 0, 1 | FBT_PROBE_END | FBT_PROBE_TAIL);
-	assert_place(&uprobes.attached[1].places[1], 208, 0, 2 | FBT_PROBE_END);
-	assert_place(&uprobes.attached[2].places[1], 308, 0, 3 | FBT_PROBE_END);
-	assert_true(step_probes_are_joined(functions[0], functions[1]));
-	assert_true(step_probes_are_joined(functions[1], functions[0]));
-	assert_false(step_probes_are_joined(functions[2], functions[1]));
-	assert_false(step_probes_are_joined(functions[0], functions[0]));
-	free_functions(functions, 3);
 }
 
 static void a_kind_is_let_go_alone(void **state)
@@ -270,9 +234,7 @@ int main(void)
 		cmocka_unit_test(a_frame_record_is_known_where_the_function_begins),
 		cmocka_unit_test(each_function_has_a_link),
 		cmocka_unit_test(a_kind_is_let_go_alone),
-		cmocka_unit_test(files_of_one_inode_number_on_two_devices_are_two),
 		cmocka_unit_test(a_uretprobe_is_a_link_of_its_own_and_comes_first),
-		cmocka_unit_test(a_jump_to_another_step_function_is_no_end),
 		cmocka_unit_test(usdt_places_have_semaphores_and_no_stack_pointers),
 	};
 
