@@ -163,16 +163,17 @@ none()
 # Time that the CPUs were busy, that they had in all, and that this test took: in ticks.
 read_ticks()
 {
-	local line
-	local -a stat own
+	local line ticks
+	local -a cpu_stat shell_stat
 
 	read -r _ line </proc/stat
-	read -ra stat <<<"$line"
+	read -ra cpu_stat <<<"$line"
 	read -r line </proc/$$/stat
-	read -ra own <<<"${line##*) }"
-	all=$((stat[0] + stat[1] + stat[2] + stat[3] + stat[4] + stat[5] + stat[6] + stat[7]))
-	busy=$((all - stat[3] - stat[4]))
-	mine=$((own[11] + own[12] + own[13] + own[14]))
+	read -ra shell_stat <<<"${line##*) }"
+	all=0
+	for ticks in "${cpu_stat[@]:0:8}"; do all=$((all + ticks)); done
+	busy=$((all - cpu_stat[3] - cpu_stat[4]))
+	mine=$((shell_stat[11] + shell_stat[12] + shell_stat[13] + shell_stat[14]))
 }
 
 count_others_from_here()
