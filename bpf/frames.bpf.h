@@ -67,6 +67,12 @@ static __always_inline __u64 site_of(struct pt_regs *ctx, __u64 back, __u64 cook
 	return back;
 }
 
+/* The same of a function with tail calls. */
+static __always_inline bool may_be_left(struct pt_regs *ctx, __u64 entry_sp, __u64 was)
+{
+	return is_frame_left(ctx, entry_sp, was);
+}
+
 /* Whether the function returns to where a function with tail calls does. was, back: as above. */
 static __always_inline bool returns_with(struct pt_regs *ctx, __u64 was, __u64 back, __u64 cookie)
 {
@@ -74,7 +80,7 @@ static __always_inline bool returns_with(struct pt_regs *ctx, __u64 was, __u64 b
 }
 #else
 /* Maximum number of frames searched between an open call and another begin. */
-#define FRAMES_MAX 32
+#define FRAMES_MAX	32
 
 /*
  * A frame record. x29 points to the newest one, and each points to that of its caller (AAPCS64,
@@ -107,28 +113,34 @@ static __always_inline __u64 site_of(struct pt_regs *ctx, __u64 back, __u64 cook
 	return unsigned_address(regs->regs[30]);
 }
 
-/* In place of the key of a frame record. */
-#define IS_ADDRESS 1
+/* In a key: the function itself may store no such record. But a function that it jumps to may. */
+#define MAY_BE_UNSTORED 1
 
 /*
- * Key of the frame record that the function is about to store; if it has tail calls, where it
- * returns to. 0 if not known or it stores none.
+ * Key of the frame record that the function is about to store; with tail calls, also if it may
+ * store none. 0 if not known. Like the functions below, it is not inlined, as the stack of
+ * handle_step has no room for its registers.
  */
-static __always_inline __u64 read_return(struct pt_regs *ctx, __u64 sp, __u64 cookie)
+static __noinline __u64 read_return(struct pt_regs *ctx, __u64 sp, __u64 cookie)
 {
 	const volatile struct user_pt_regs *regs = (void *)ctx;
+	__u64 key = frame_key(regs->regs[29], regs->regs[30]);
 
-	if (cookie & FBT_PROBE_TAILS)
-		return site_of(ctx, 0, cookie) | IS_ADDRESS;
-	if (!(cookie & FBT_PROBE_FRAME) || (cookie & (FBT_PROBE_NO_SP | FBT_PROBE_RETURN)))
+	if (cookie & (FBT_PROBE_NO_SP | FBT_PROBE_RETURN))
 		return 0;
-	return frame_key(regs->regs[29], regs->regs[30]);
+	if (cookie & FBT_PROBE_FRAME)
+		return key;
+	return cookie & FBT_PROBE_TAILS ? key | MAY_BE_UNSTORED : 0;
 }
 
 /* Whether the function returns to where a function with tail calls does. was: as above. */
-static __always_inline bool returns_with(struct pt_regs *ctx, __u64 was, __u64 back, __u64 cookie)
+static __noinline bool returns_with(struct pt_regs *ctx, __u64 was, __u64 back, __u64 cookie)
 {
-	return (site_of(ctx, back, cookie) | IS_ADDRESS) == was;
+	const volatile struct user_pt_regs *regs = (void *)ctx;
+
+	/* Before it jumps, a function restores both registers. */
+	return !(cookie & (FBT_PROBE_NO_SP | FBT_PROBE_RETURN)) &&
+	       frame_key(regs->regs[29], regs->regs[30]) == (was & ~(__u64)MAY_BE_UNSTORED);
 }
 
 /*
@@ -163,8 +175,20 @@ static __always_inline bool is_frame_left(struct pt_regs *ctx, __u64 entry_sp, _
 {
 	const volatile struct user_pt_regs *regs = (void *)ctx;
 
-	return was && !(was & IS_ADDRESS) &&
+	return was && !(was & MAY_BE_UNSTORED) &&
 	       is_record_gone(regs->regs[29], regs->sp, entry_sp, was);
+}
+
+/*
+ * The same of a function with tail calls, which may have jumped to one that stores the record. If
+ * none has stored it, it counts as left.
+ */
+static __noinline bool may_be_left(struct pt_regs *ctx, __u64 entry_sp, __u64 was)
+{
+	const volatile struct user_pt_regs *regs = (void *)ctx;
+
+	return was &&
+	       is_record_gone(regs->regs[29], regs->sp, entry_sp, was & ~(__u64)MAY_BE_UNSTORED);
 }
 #endif
 

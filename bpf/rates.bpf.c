@@ -128,7 +128,7 @@ static __always_inline void drop_left(struct thread_calls *calls, struct pt_regs
 	for (int i = 0; i < DEPTH; i++) {
 		struct open_call *top = top_of(calls);
 
-		if (!top || (top->sp > sp && !is_frame_left(ctx, top->sp, top->back)) ||
+		if (!top || (top->sp > sp && !may_be_left(ctx, top->sp, top->back)) ||
 		    (top->sp == sp && continues(top, ctx, back, cookie)))
 			return;
 		calls->count--;

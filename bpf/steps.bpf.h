@@ -359,7 +359,7 @@ static __always_inline void note_unseen(struct fbt_slot *slot, __u32 kind, __u64
  */
 static __always_inline bool is_in_unseen(struct fbt_slot *slot, struct pt_regs *ctx, __u64 sp)
 {
-	if (sp < slot->unseen_sp && !is_frame_left(ctx, slot->unseen_sp, slot->unseen_return))
+	if (sp < slot->unseen_sp && !may_be_left(ctx, slot->unseen_sp, slot->unseen_return))
 		return true;
 	if (sp != slot->unseen_sp)
 		slot->unseen_sp = 0;

@@ -112,10 +112,11 @@ __noinline __u64 current_cpu_clock(__u64 now)
 	/* Not in the loop: to follow a pointer takes the verifier long. */
 	rq = task->se.cfs_rq->rq;
 	for (int i = 0; i < CLOCK_TRIES && changing; i++) {
-		changing = is_changing(rq);
 		spell = spell_of(task);
 		start = task->se.exec_start;
 		clock = rq->clock;
+		asm volatile("" ::: "memory");
+		changing = is_changing(rq);
 		asm volatile("" ::: "memory");
 		taken = taken_of(rq);
 		origin = clock - rq->clock_task - taken;

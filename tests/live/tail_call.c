@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * tail_call TRUTH: 100 calls of my_decode, which ends with a jump to my_process, and 50 direct
- * calls of my_process in between. Every other my_decode also calls my_process once in the middle.
+ * tail_call TRUTH [deeper]: 100 calls of my_decode, which ends with a jump to my_process, and 50
+ * direct calls of my_process in between. Every other my_decode also calls my_process once in the
+ * middle. "deeper": one call of my_decode, and 100 from further down the stack.
  */
+#include <stdbool.h>
 #include <time.h>
 #include "program.h"
 
@@ -11,6 +13,7 @@
 
 int my_process(int number);
 int my_decode(int number);
+void call_deeper(int number);
 
 STEP int my_process(int number)
 {
@@ -29,20 +32,39 @@ STEP int my_decode(int number)
 	return my_process(number);
 }
 
+STEP void call_deeper(int number)
+{
+	volatile char room[4096];
+
+	room[0] = (char)number;
+	my_decode(number + room[0]);
+	STAY();
+}
+
 int main(int argc, char **argv)
 {
 	const struct timespec pause = {.tv_nsec = 200000};
+	bool deeper = argc > 2;
 	FILE *truth;
 
 	wait_for_go();
+	if (deeper)
+		my_decode(0);
 	for (int i = 0; i < DECODES; i++) {
+		if (deeper) {
+			call_deeper(0);
+			nanosleep(&pause, NULL);
+			continue;
+		}
 		my_decode(i);
 		nanosleep(&pause, NULL);
 		if (i < PROCESSES)
 			my_process(i);
 	}
 	truth = open_truth(argv);
-	fprintf(truth, "{\"my_decode\": %d, \"my_process\": %d, \"calls\": {", DECODES, PROCESSES);
-	fprintf(truth, "\"my_decode\": [4, 6], \"my_process\": [2]}}\n");
+	fprintf(truth, "{\"my_decode\": %d, \"my_process\": %d, \"calls\": {", DECODES + deeper,
+		deeper ? 0 : PROCESSES);
+	fprintf(truth, "\"my_decode\": [%s]%s}}\n", deeper ? "4" : "4, 6",
+		deeper ? "" : ", \"my_process\": [2]");
 	return fclose(truth) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

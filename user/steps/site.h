@@ -24,8 +24,7 @@ struct step_site {
 /*
  * Finds the place for a return address of process tgid. keeps_memory: before anything is written to
  * memory, which may be what the function has left there. 0, and the caller frees the site; or
- * -errno, without a message: -ENOENT if the address is in no mapped file (JIT code), -ENOTSUP on
- * architectures other than x86-64.
+ * -errno, without a message: -ENOENT if the address is in no mapped file (JIT code).
  */
 int step_site_find(struct step_site *site, uint32_t tgid, uint64_t address, bool keeps_memory);
 

@@ -10,8 +10,8 @@
 
 #define NAME_BYTES 1024
 
-/* On x86-64 a marker and a jump; on arm64 a marker and four instructions. */
-#define STUB_BYTES 20
+/* On x86-64 a marker and a jump; on arm64 a marker, at most four instructions, and a jump. */
+#define STUB_BYTES 24
 
 static char *name_function(const struct image *image, uint64_t address)
 {
@@ -95,6 +95,8 @@ uint64_t tail_slot(const struct image *image, uint64_t address)
 	for (size_t i = 0; i < insns.count && i < most && !slot; i++) {
 		if (insns.items[i].kind == INSN_LEAVE)
 			slot = insns.items[i].target;
+		else if (insns.items[i].kind != INSN_NEXT && insns.items[i].kind != INSN_NOP)
+			break;
 	}
 	vec_free(&insns);
 	return slot;
