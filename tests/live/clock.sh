@@ -13,7 +13,9 @@ go
 wait "$ENGINE"
 stop_tool
 "$FBT_BUILD/tests/live_capture_json" "$OUT.capture" >"$OUT.json" || not_ok 'a capture'
-# A step computes all the time: what it has less than that, it waited, or interrupts took.
+# A step computes all the time: what it has less than that, it waited, or interrupts took. What the host of
+# a virtual machine took counts when the clock is next moved on: some 20 us each time, in a later step. A
+# clock that was left half moved on is off by up to a tick.
 python3 - "$OUT.json" "$TMP/truth.json" <<'END' || FAILED=1
 import json
 import sys
@@ -28,7 +30,9 @@ for step in steps:
     cpu = step["cpu_ns"] - (1 << 64 if step["cpu_ns"] >> 63 else 0)
     if cpu > length + 5000 or (cpu < length - step["run_delay_ns"] - 15000 and length < 40000):
         wrong.append((length, cpu, step["run_delay_ns"]))
-good = len(steps) >= 0.9 * truth["steps"] and len(wrong) <= len(steps) / 20000
+far = [step for step in wrong if abs(step[0] - step[1] - step[2]) > 150000]
+good = (len(steps) >= 0.9 * truth["steps"] and len(wrong) <= len(steps) / 2000 and
+        len(far) <= len(steps) / 20000)
 print("# %d of %d steps are wrong, %d calls were held up: %s" %
       (len(wrong), len(steps), truth["held"], wrong[:20]))
 print("%sok - the CPU time of each step is its length" % ("" if good else "not "))
