@@ -4,7 +4,7 @@
 # left by longjmp and call each other, compared with their own account. Overloads are told apart.
 . "$(dirname "$0")/lib.sh"
 
-[ "$(uname -m)" = x86_64 ] || { skip 'calls end at call sites on x86-64 only'; finish; }
+[ "$(uname -m)" = x86_64 ] || { skip 'the jumps are checked by names of x86-64 instructions'; finish; }
 
 # listed NAME EXPRESSION: see list_calls.py
 listed()

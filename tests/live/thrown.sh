@@ -20,7 +20,7 @@ pairs()
 	echo "list(zip([s for s in S if s['kind'] == '$1'], T['$1']))"
 }
 
-# On other architectures a step ends at the jump.
+# On arm64 the first calls of a function with a tail call are not traced.
 tail=by_tail
 [ "$(uname -m)" = x86_64 ] || tail=
 in_range="t[1] - 1 <= s['us']['total'] <= t[2]"
