@@ -75,7 +75,9 @@ fact 'two in a row: the second is a step only where it is called' \
 fact 'the profile counts what was not traced' \
 	'W.get("untraced_steps", 0) == sum(k.get("untraced_steps", 0) for k in R["kinds"])'
 fact 'beside them: a function that returns has all of its steps' "len($(lengths stays)) == 120"
-fact 'beside them: its exit is probed' "$(row stays)['exits'] >= 1"
+# On a busy machine there may be time to learn its call site, which costs less.
+fact 'beside them: its exit is probed, or its call site' \
+	"(lambda k: k['exits'] >= 1 or k['call_sites'] >= 1)($(row stays))"
 holds 'outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 
 trace_steps tails by_throw

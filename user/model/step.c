@@ -100,9 +100,18 @@ static uint64_t cpu_in_calls_ns(const struct fbt_step *record)
 }
 
 /* Time on a CPU outside of calls, without page faults that were timed. */
+/*
+ * Less than 0 counts as 0: what the host of a virtual machine took before the step may count in it,
+ * as the kernel notices that at the next tick or switch.
+ */
+static uint64_t cpu_ns(const struct fbt_step *record)
+{
+	return (int64_t)record->cpu_ns > 0 ? record->cpu_ns : 0;
+}
+
 static uint64_t own_cpu_ns(const struct step *step)
 {
-	uint64_t ns = sub_saturating(step->record.cpu_ns, cpu_in_calls_ns(&step->record));
+	uint64_t ns = sub_saturating(cpu_ns(&step->record), cpu_in_calls_ns(&step->record));
 
 	return step_faults_known(step) ? sub_saturating(ns, step->record.faults.cpu_ns) : ns;
 }
@@ -146,7 +155,7 @@ void step_split(const struct step *step, struct step_parts *parts)
 		ns[STEP_FAULTS] = take_u64(step_faults_ns(step), &left_ns);
 		ns[STEP_DISK_WAIT] = take_u64(record->fault_wait_ns, &left_ns);
 	} else {
-		ns[STEP_OWN] = take_u64(record->cpu_ns, &left_ns);
+		ns[STEP_OWN] = take_u64(cpu_ns(record), &left_ns);
 		ns[STEP_STOPPED] = take_u64(stopped_ns(step), &left_ns);
 	}
 	ns[STEP_OFF_CPU] = left_ns;

@@ -118,6 +118,18 @@ static struct step known_step(void)
 			     }};
 }
 
+static void less_than_no_time_on_a_cpu_is_none(void **state)
+{
+	struct step step = known_step();
+	struct step_parts parts;
+
+	step.record.cpu_ns = (uint64_t)-5;
+	step_split(&step, &parts);
+	assert_int_equal(parts.ns[STEP_OWN], 0);
+	assert_int_equal(parts.ns[STEP_OFF_CPU], 530);
+	assert_int_equal(sum_parts(&parts), 1000);
+}
+
 static void parts_of_a_step_are_what_was_measured(void **state)
 {
 	struct step step = known_step();
@@ -386,6 +398,7 @@ int main(void)
 		cmocka_unit_test(a_gap_of_another_step_is_dropped),
 		cmocka_unit_test(the_parts_of_a_gap_fit_into_it),
 		cmocka_unit_test(parts_of_a_step_are_what_was_measured),
+		cmocka_unit_test(less_than_no_time_on_a_cpu_is_none),
 		cmocka_unit_test(timed_page_faults_are_a_part),
 		cmocka_unit_test(without_calls_a_step_is_on_a_cpu_waits_for_one_or_sleeps),
 		cmocka_unit_test(awaited_time_is_a_part),
