@@ -64,6 +64,7 @@ is_let_go()
 }
 
 # has_links NUMBER: the tool has so many; they are removed after the file is closed
+# shellcheck disable=SC2317
 has_links()
 {
 	[ "$(count_links "$TOOL")" = "$1" ]
