@@ -221,9 +221,8 @@ out:
 
 /*
  * Whether the open step continues in this function, after a tail call. The frame tells: the stack
- * pointer and the return address. They are the same after an exception too, if the
- * caller then calls from the same place again. So a function continues in itself only if it may
- * jump to itself.
+ * pointer and the return address. They are the same after an exception too, if the caller then
+ * calls from the same place again. So a function continues in itself only if it may jump to itself.
  */
 static __always_inline bool continues(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie)
 {

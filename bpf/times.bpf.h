@@ -92,8 +92,9 @@ static __always_inline __u64 spell_of(struct task_struct *task)
  *
  * A change between the loads would give a sum that does not belong to exec_start: then again.
  * Another CPU may be held up in the middle of a change, as by the host of a virtual machine, for
- * longer than a thread should wait here. But origin does not change, nor does base while the thread
- * keeps its CPU: those of the last reading hold.
+ * longer than a thread should wait here. But base does not change while the thread keeps its CPU,
+ * and origin only where the kernel drops time that the host took, as it was more than the clock
+ * went on: those of the last reading hold.
  *
  * Not inlined, so that the verifier checks it once.
  */
