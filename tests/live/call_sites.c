@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * call_sites TRUTH WHAT SECONDS: for that time, calls my_step, which returns, and my_tail, which
- * ends in a jump. WHAT is "alone": from call sites of their own; "shared": from one call site that
- * calls other functions too, a hundred times as often; "deep": calls my_deep instead, which calls
- * itself; "nowhere": from code that is in no file; "forked": as nowhere, then once in each of 20
- * children.
+ * call_sites TRUTH WHAT SECONDS: for that time, or until SIGUSR1, calls my_step, which returns, and
+ * my_tail, which ends in a jump. WHAT is "alone": from call sites of their own; "shared": from one
+ * call site that calls other functions too, a hundred times as often; "deep": calls my_deep
+ * instead, which calls itself; "nowhere": from code that is in no file; "forked": as nowhere, then
+ * once in each of 20 children.
  */
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -115,6 +116,14 @@ static void call_in_many(int (*call)(int number, int (*function)(int number)))
 	nanosleep(&time, NULL);
 }
 
+static volatile sig_atomic_t told_to_end;
+
+static void on_signal(int number)
+{
+	(void)number;
+	told_to_end = 1;
+}
+
 static double now_s(void)
 {
 	struct timespec now;
@@ -148,13 +157,14 @@ int main(int argc, char **argv)
 	double end;
 	FILE *truth;
 
+	signal(SIGUSR1, on_signal);
 	wait_for_go();
 	if (*argv[2] == 'm') {
 		call_in_many(call);
 		calls += MANY;
 	}
 	end = now_s() + atof(argv[3]);
-	while (now_s() < end) {
+	while (now_s() < end && !told_to_end) {
 		call_once(argv[2], call);
 		calls++;
 		nanosleep(&pause, NULL);

@@ -3,21 +3,37 @@
 # A step is the whole call, whatever jumps it ends in, and the report says how its end is found.
 . "$(dirname "$0")/lib.sh"
 
-# trace_steps 'PROGRAM ARGUMENT…' NAME…: one run from the go to the end of both
-trace_steps()
+# start_steps 'PROGRAM ARGUMENT…' NAME|OPTION…: both run, from the go on
+start_steps()
 {
 	local program=$1 options=()
 
 	shift
-	for name; do options+=(--step "$name"); done
+	for name; do
+		case $name in
+		-*) options+=("$name") ;;
+		*) options+=(--step "$name") ;;
+		esac
+	done
 	rm -f "${OUT:?}".*
 	# shellcheck disable=SC2086
 	start_program $program
 	run_tool -p "$ENGINE" "${options[@]}"
 	wait_attached "$TOOL"
 	go
+}
+
+end_steps()
+{
 	wait "$ENGINE"
 	end_tool
+}
+
+# trace_steps 'PROGRAM ARGUMENT…' NAME…: one run from the go to the end of both
+trace_steps()
+{
+	start_steps "$@"
+	end_steps
 }
 
 # Expressions on the steps of a function: their lengths, and the function's row of the report.
@@ -147,11 +163,18 @@ fact 'after many others: every call is a step' "len($(lengths my_step)) == T['ca
 fact 'after many others: the call site ends them in the end' \
 	"(lambda k: k['exits'] == 0 and k['call_sites'] == 1)($(row my_step))"
 
-trace_steps 'call_sites shared 4' my_step my_tail
+# Up to when the tool has seen how many others pass the site, and how many call what my_tail jumps
+# to, and my_tail has ended at its call site again.
+start_steps 'call_sites shared 60' my_step my_tail -v
+await_lines 1 'my_step: others pass its call sites too often' "$OUT.err"
+await_lines 1 'my_tail: its jumps are not followed: others call' "$OUT.err"
+await_steps $(($(grep -c '"event":"step_prof"' "$OUT.profile") + 200))
+kill -USR1 "$ENGINE"
+end_steps
 fact 'shared: every call is a step' "len($(lengths my_step)) == T['calls'] > 50"
 fact 'shared: its exit ends them, as others pass the call site too often' \
 	"(lambda k: k['exits'] == 1 and k['call_sites'] == 0)($(row my_step))"
-echo "# shared: $(q "$(row my_tail)")"
+grep 'my_tail' "$OUT.err" | sed 's/^/# /'
 fact 'shared: one with a tail call has no other end' \
 	"len($(lengths my_tail)) + $(row my_tail)['untraced_steps'] == T['calls'] and $(row my_tail)['call_sites'] >= 1"
 
