@@ -19,6 +19,9 @@
 /* Threads that wait for one CPU and are looked at. */
 #define WAITERS 4
 
+/* Of FBT_TAKERS, the places of threads of the process: the others are for other processes. */
+#define OWN_TAKERS 2
+
 /* So much waiting makes a record; less is kept for the next one of the same step. */
 #define TAKEN_SEND_NS 100000
 
@@ -140,16 +143,17 @@ static __always_inline void send_taken(struct taken *taken, const struct fbt_slo
 	if (taken->sum.waited_ns < TAKEN_SEND_NS)
 		return;
 	record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
-	if (record) {
-		__builtin_memcpy(record, &taken->sum, sizeof(*record));
-		record->header.type = FBT_EVENT_TAKEN;
-		record->header.flags = 0;
-		record->header.size = sizeof(*record);
-		record->tgid = slot->tgid;
-		record->tid = slot->tid;
-		record->start_ns = taken->step_ns;
-		bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
-	}
+	/* Then it is kept for the next wait of the step. */
+	if (!record)
+		return;
+	__builtin_memcpy(record, &taken->sum, sizeof(*record));
+	record->header.type = FBT_EVENT_TAKEN;
+	record->header.flags = 0;
+	record->header.size = sizeof(*record);
+	record->tgid = slot->tgid;
+	record->tid = slot->tid;
+	record->start_ns = taken->step_ns;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	__builtin_memset(&taken->sum, 0, sizeof(taken->sum));
 }
 
@@ -179,37 +183,69 @@ static __always_inline void end_wait(const struct fbt_slot *slot, __u32 index,
 	send_taken(taken, slot);
 }
 
+/*
+ * The taker of that process, or of that thread if tid is not 0. For a new one a free place or, if
+ * it had the CPU for longer than the one with least, that one's: a hog is not always among the
+ * first that run. Returns FBT_TAKERS if it has none.
+ */
+static __always_inline __u32 find_taker(struct fbt_taken *sum, __u32 tgid, __u32 tid, __u64 ns)
+{
+	__u32 least = FBT_TAKERS, own = 0;
+	__u64 least_ns = ns;
+
+#pragma unroll
+	for (__u32 i = 0; i < FBT_TAKERS; i++) {
+		const struct fbt_taker *taker = &sum->takers[i];
+
+		if (!taker->tgid && (!tid || own < OWN_TAKERS)) {
+			sum->count = i + 1;
+			return i;
+		}
+		if (!taker->tgid)
+			return least;
+		if (taker->tgid == tgid && taker->tid == tid)
+			return i;
+		if (!taker->tid == !tid && taker->ns < least_ns) {
+			least_ns = taker->ns;
+			least = i;
+		}
+		own += taker->tid != 0;
+	}
+	return least;
+}
+
 static __always_inline void charge(struct taken *taken, const struct fbt_slot *slot,
 				   struct task_struct *ran, __u64 ns)
 {
 	struct fbt_taken *sum = &taken->sum;
-	__u32 tgid = ran->tgid, tid = 0;
+	__u32 tgid = ran->tgid, tid = tgid == slot->tgid ? ran->pid : 0, at;
+	struct fbt_taker *taker;
 
 	if (!ran->pid) {
 		sum->idle_ns += ns;
 		return;
 	}
-	if (tgid == slot->tgid)
-		tid = ran->pid;
-#pragma unroll
-	for (int i = 0; i < FBT_TAKERS; i++) {
-		struct fbt_taker *taker = &sum->takers[i];
-
-		if (!taker->tgid) {
-			taker->tgid = tgid;
-			taker->tid = tid;
-			if (tid)
-				BPF_CORE_READ_INTO(&taker->comm, ran, comm);
-			else
-				BPF_CORE_READ_INTO(&taker->comm, ran, group_leader, comm);
-			sum->count = i + 1;
-		}
-		if (taker->tgid == tgid && taker->tid == tid) {
-			taker->ns += ns;
-			return;
-		}
+	if (tid)
+		sum->own_ns += ns;
+	at = find_taker(sum, tgid, tid, ns);
+	if (at >= FBT_TAKERS) {
+		sum->other_ns += tid ? 0 : ns;
+		return;
 	}
-	sum->other_ns += ns;
+	taker = &sum->takers[at];
+	if (taker->tgid == tgid && taker->tid == tid) {
+		taker->ns += ns;
+		return;
+	}
+	/* What the one before had; 0 in a free place. */
+	sum->other_ns += tid ? 0 : taker->ns;
+	taker->tgid = tgid;
+	taker->tid = tid;
+	taker->ns = ns;
+	if (tid)
+		BPF_CORE_READ_INTO(&taker->comm, ran, comm);
+	else
+		BPF_CORE_READ_INTO(&taker->comm, ran, group_leader, comm);
 }
 
 /*

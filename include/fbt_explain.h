@@ -54,7 +54,8 @@ struct fbt_taken {
 	__u64 start_ns;	 /* of the step */
 	__u64 waited_ns; /* ready to run, without a CPU, while it was looked at */
 	__u64 idle_ns;	 /* … and that CPU ran nothing */
-	__u64 other_ns;	 /* … it ran others than these: */
+	__u64 own_ns; /* … it ran other threads of the process, the takers with a tid included */
+	__u64 other_ns; /* … it ran other processes than these: */
 	__u32 count;
 	__u32 cpu; /* 1 + the CPU of nine tenths of the wait at least; 0: of several, or not known
 		    */
@@ -171,7 +172,7 @@ struct fbt_explained {
 
 FBT_ASSERT_SIZE(fbt_stop_sender, 72);
 FBT_ASSERT_SIZE(fbt_taker, 72);
-FBT_ASSERT_SIZE(fbt_taken, 488);
+FBT_ASSERT_SIZE(fbt_taken, 496);
 FBT_ASSERT_SIZE(fbt_woken, 64);
 FBT_ASSERT_SIZE(fbt_samples, 160);
 FBT_ASSERT_SIZE(fbt_fault_sites, 432);

@@ -59,6 +59,8 @@ static void add_taker(struct fbt_taken *taken, const char *text)
 		   taker->cgroup) < 4)
 		return;
 	taker->ns = us * 1000;
+	if (taker->tid)
+		taken->own_ns += taker->ns;
 	taken->count++;
 }
 

@@ -9,6 +9,7 @@
  * hog6     the same, in the first six slow steps only
  * own      a thread of the engine, "fbt_own", does the same
  * hog+own  both do, one after the other
+ * hog+crew the same, and its own threads are ten, each for a tenth of the time
  * pipe     the step waits 30 ms for "fbt_feeder", another process, which writes to a pipe
  * socket   the same by TCP, within the machine
  * timer    the step waits as long for a timerfd
@@ -50,6 +51,7 @@
 #define COMPUTED_NS (80 * MS)
 #define FIRST_SLOW  70
 #define TURN_STEPS  80
+#define CREW	    10
 
 /* Shared with the process that takes the CPU. */
 struct shared {
@@ -65,7 +67,8 @@ struct engine {
 	int next;   /* whom that thread asks to go on when it has done */
 	int answer; /* what the step reads from; 0: it does not */
 	int cpu;
-	int pid; /* of who takes the CPU */
+	int pid;	   /* of who takes the CPU */
+	uint64_t taken_ns; /* each time */
 	const char *mode;
 };
 
@@ -139,7 +142,7 @@ static void take_turns(struct engine *engine)
 		/* It has the same priority, so it comes next, before the step does. */
 		if (engine->next)
 			must(write(engine->next, &count, sizeof(count)) == sizeof(count), "write");
-		compute(TAKEN_NS);
+		compute(engine->taken_ns);
 		engine->shared->taken_ns += clock_of(CLOCK_THREAD_CPUTIME_ID) - start_ns;
 		engine->shared->passed_ns += clock_of(CLOCK_MONOTONIC) - begin_ns;
 	}
@@ -211,21 +214,34 @@ static int begin_waker(struct engine *engine)
 	return engine->answer;
 }
 
+/* So many threads, each of which asks the next one, and the last one asks the hog. */
+static void begin_own(struct engine *engine, int count)
+{
+	static struct engine own[CREW];
+	pthread_t thread;
+
+	engine->first = engine->request;
+	for (int i = 0; i < count; i++) {
+		own[i] = *engine;
+		own[i].taken_ns = TAKEN_NS / (uint64_t)count;
+		own[i].next = engine->first;
+		own[i].request = engine->first = eventfd(0, EFD_CLOEXEC);
+		engine->shared->tid = 0;
+		must(!pthread_create(&thread, NULL, own_thread, &own[i]), "pthread_create");
+		while (!engine->shared->tid)
+			usleep(1000);
+	}
+	engine->shared->tid = 0;
+}
+
 static void begin_taker(struct engine *engine)
 {
 	pthread_t thread;
 
-	if (!strcmp(engine->mode, "hog+own")) {
-		static struct engine own;
-
-		own = *engine;
-		own.next = engine->request;
-		own.request = engine->first = eventfd(0, EFD_CLOEXEC);
-		must(!pthread_create(&thread, NULL, own_thread, &own), "pthread_create");
-		while (!engine->shared->tid)
-			usleep(1000);
-		engine->shared->tid = 0;
-	}
+	if (!strcmp(engine->mode, "hog+own"))
+		begin_own(engine, 1);
+	else if (!strcmp(engine->mode, "hog+crew"))
+		begin_own(engine, CREW);
 	if (begin_waker(engine) && !engine->pid)
 		return;
 	if (engine->answer) {
@@ -385,7 +401,7 @@ static void write_truth(const char *path, const struct engine *engine)
 
 int main(int argc, char **argv)
 {
-	struct engine engine = {.mode = argc == 5 ? argv[2] : ""};
+	struct engine engine = {.mode = argc == 5 ? argv[2] : "", .taken_ns = TAKEN_NS};
 	uint64_t steps, every;
 
 	must(argc == 5, "usage");

@@ -77,7 +77,7 @@ if mode in ("hog", "own", "always"):
     fact("it is armed at the end", switches.get("state") == "armed", switches)
     fact("the switches that it has cost are counted", switches.get("events", 0) > 100, switches)
     fact("what it missed is counted", switches.get("missed") == len(missed), (switches, len(missed)))
-elif mode == "hog+own":
+elif mode in ("hog+own", "hog+crew"):
     halves = {
         step: (
             shape.get("cpu_taken_us", 0),
@@ -96,6 +96,8 @@ elif mode == "hog+own":
     }
     fact_explained(shapes, known, 2)
     fact("each of them has its own time", halves and not wrong, (halves, wrong))
+    by = [s.get("cpu_taken_pid") for step, s in known.items() if step in halves]
+    fact("the hog is named", set(by) == {truth["taker_pid"]}, by)
 elif mode == "dear":
     fact("nothing is explained", not known, known)
     fact("it was refused", switches.get("state") == "refused", switches)

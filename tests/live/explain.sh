@@ -51,6 +51,11 @@ has 'its own thread is named' "$OUT.err" ', taken by its own thread [0-9]+ "fbt_
 explained hog+own
 judged hog+own
 
+# More than are told apart in one wait, and the hog comes after them.
+explained hog+crew
+judged hog+crew
+has 'its own threads together' "$OUT.err" ', taken by .*its own threads [0-9.]+ ms'
+
 TAG=_dear FBT_EXPLAIN_LIMIT_PPM=1 explained hog
 has 'too dear: refused, with the price' "$OUT.err" \
 	'^who takes the CPU is not looked at: that would take [0-9.e-]+ % .* more than 0.0001 %'

@@ -61,16 +61,6 @@ bool cause_explained_by(const struct cause *cause, enum fbt_explain *kind, bool 
 	}
 }
 
-uint64_t taken_own_ns(const struct fbt_taken *taken)
-{
-	uint64_t own_ns = 0;
-
-	for (uint32_t i = 0; i < taken->count; i++)
-		if (taken->takers[i].tid)
-			own_ns = add_saturating(own_ns, taken->takers[i].ns);
-	return own_ns;
-}
-
 /* Names come from other processes, so they may contain anything. */
 static void add_taker(struct line *line, const struct fbt_taker *taker, bool with_cgroup)
 {
@@ -85,8 +75,9 @@ static void add_taker(struct line *line, const struct fbt_taker *taker, bool wit
 }
 
 /* "its own threads 120 ms", or the one of them that had nearly all of that. */
-static void add_own(struct line *line, const struct fbt_taken *taken, uint64_t own_ns)
+static void add_own(struct line *line, const struct fbt_taken *taken)
 {
+	uint64_t own_ns = taken->own_ns;
 	const struct fbt_taker *most = NULL;
 	char name[4 * sizeof(most->comm) + 1];
 
@@ -103,7 +94,7 @@ static void add_own(struct line *line, const struct fbt_taken *taken, uint64_t o
 
 void taken_describe(struct line *line, const struct fbt_taken *taken)
 {
-	uint64_t own_ns = taken_own_ns(taken), least_ns = taken->waited_ns / NAMED_PART;
+	uint64_t own_ns = taken->own_ns, least_ns = taken->waited_ns / NAMED_PART;
 	const char *word = ", taken by ";
 	uint32_t named = 0;
 
@@ -115,7 +106,7 @@ void taken_describe(struct line *line, const struct fbt_taken *taken)
 
 		if (is_own_turn) {
 			line_add(line, "%s", word);
-			add_own(line, taken, own_ns);
+			add_own(line, taken);
 			own_ns = 0;
 			word = ", ";
 			named++;
@@ -129,7 +120,7 @@ void taken_describe(struct line *line, const struct fbt_taken *taken)
 	}
 	if (own_ns && own_ns >= least_ns && named < NAMED_MAX) {
 		line_add(line, "%s", word);
-		add_own(line, taken, own_ns);
+		add_own(line, taken);
 	}
 	if (taken->idle_ns > taken->waited_ns / 2)
 		line_add(line, ", while the CPU ran nothing for %s", FORMAT_TIME(taken->idle_ns));

@@ -12,9 +12,6 @@
  */
 bool cause_explained_by(const struct cause *cause, enum fbt_explain *kind, bool *is_explained);
 
-/* Time in which threads of the step's own process had the CPU that it waited for. */
-uint64_t taken_own_ns(const struct fbt_taken *taken);
-
 /*
  * ", taken by stress-ng (pid 4711) 300 ms, its own threads 1.10 ms": who had the CPU that the step
  * waited for. Nothing if it is not known.

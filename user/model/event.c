@@ -214,21 +214,25 @@ static bool is_look_sound(const struct fbt_look_thread *thread)
 /* The parts must not add up to more than the wait: others add them up without a check. */
 static bool is_taken_sound(const struct fbt_taken *taken)
 {
-	uint64_t left_ns = taken->waited_ns;
+	uint64_t left_ns = taken->waited_ns, own_ns = taken->own_ns;
 
 	if (taken->count > FBT_TAKERS || taken->idle_ns > left_ns)
 		return false;
 	left_ns -= taken->idle_ns;
+	if (own_ns > left_ns)
+		return false;
+	left_ns -= own_ns;
 	if (taken->other_ns > left_ns)
 		return false;
 	left_ns -= taken->other_ns;
 	for (uint32_t i = 0; i < taken->count; i++) {
 		const struct fbt_taker *taker = &taken->takers[i];
+		uint64_t *left = taker->tid ? &own_ns : &left_ns;
 
-		if (taker->ns > left_ns || !memchr(taker->comm, '\0', sizeof(taker->comm)) ||
+		if (taker->ns > *left || !memchr(taker->comm, '\0', sizeof(taker->comm)) ||
 		    !memchr(taker->cgroup, '\0', sizeof(taker->cgroup)))
 			return false;
-		left_ns -= taker->ns;
+		*left -= taker->ns;
 	}
 	return true;
 }

@@ -16,6 +16,7 @@
 #define CAPTURE_MAGIC 0x4c46525455424546ull /* "FEBUTRFL" as bytes on a little-endian machine */
 /*
  * Only this version is read. Older versions lack, besides what the later ones lack:
+ * - 8: all threads of the process among those that took a CPU
  * - 7: what tracing adds to a call, in the window's record
  * - 5: page faults of threads that steps waited for
  * - 4: the time of other threads and of page faults, and futures
@@ -23,7 +24,7 @@
  * - 2: cgroup limits
  * - 1: the arguments of calls
  */
-#define CAPTURE_VERSION 8
+#define CAPTURE_VERSION 9
 
 struct capture_header {
 	uint64_t magic;

@@ -12,7 +12,7 @@ static void add_taken(struct json_fields *fields, const struct fbt_taken *taken)
 		if (!taken->takers[i].tid && taken->takers[i].ns)
 			most = &taken->takers[i];
 	json_fields_uint(fields, "cpu_taken_waited_us", taken->waited_ns / NS_PER_US);
-	json_fields_uint(fields, "cpu_taken_own_us", taken_own_ns(taken) / NS_PER_US);
+	json_fields_uint(fields, "cpu_taken_own_us", taken->own_ns / NS_PER_US);
 	if (taken->cpu)
 		json_fields_uint(fields, "cpu_taken_cpu", taken->cpu - 1);
 	if (!most)

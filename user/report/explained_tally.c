@@ -143,7 +143,7 @@ void explained_tally_add(struct explained_tally *tally, const struct window *win
 	if (kind != FBT_EXPLAIN_SWITCHES || !is_explained)
 		return;
 	tally->waited_ns = add_saturating(tally->waited_ns, taken->waited_ns);
-	tally->own_ns = add_saturating(tally->own_ns, taken_own_ns(taken));
+	tally->own_ns = add_saturating(tally->own_ns, taken->own_ns);
 	tally->idle_ns = add_saturating(tally->idle_ns, taken->idle_ns);
 	tally->others_ns = add_saturating(tally->others_ns, taken->other_ns);
 	for (uint32_t i = 0; i < taken->count; i++)

@@ -12,6 +12,9 @@
 #define SUMS_MAX 512
 /* Takers of one step that are told apart. */
 #define TAKERS_MAX 24
+/* Threads of the process itself that are told apart, of these; and in what is sent. */
+#define OWN_MAX	 8
+#define OWN_SENT 2
 /* A cgroup is looked up for one that took this part of the time. */
 #define NAMED_PART 10
 #define CGROUPS	   32
@@ -23,8 +26,10 @@ struct sum {
 	struct step_sum of;
 	uint64_t waited_ns;
 	uint64_t idle_ns;
+	uint64_t own_ns;
 	uint64_t other_ns;
 	uint32_t count;
+	uint32_t own_count;
 	struct fbt_taker takers[TAKERS_MAX];
 	struct {
 		uint32_t cpu; /* fbt_taken.cpu; 0: free */
@@ -74,15 +79,16 @@ static void add_taker(struct sum *sum, const struct fbt_taker *taker)
 	while (i < sum->count &&
 	       (sum->takers[i].tgid != taker->tgid || sum->takers[i].tid != taker->tid))
 		i++;
-	if (i == TAKERS_MAX) {
-		sum->other_ns += taker->ns;
+	if (i < sum->count) {
+		sum->takers[i].ns += taker->ns;
 		return;
 	}
-	if (i == sum->count) {
-		sum->takers[sum->count++] = *taker;
+	if (i == TAKERS_MAX || (taker->tid && sum->own_count == OWN_MAX)) {
+		sum->other_ns += taker->tid ? 0 : taker->ns;
 		return;
 	}
-	sum->takers[i].ns += taker->ns;
+	sum->takers[sum->count++] = *taker;
+	sum->own_count += taker->tid != 0;
 }
 
 static void add_cpu(struct sum *sum, const struct fbt_taken *taken)
@@ -114,6 +120,7 @@ void taken_sums__add(struct taken_sums *sums, const struct fbt_taken *taken)
 		return;
 	sum->waited_ns += taken->waited_ns;
 	sum->idle_ns += taken->idle_ns;
+	sum->own_ns += taken->own_ns;
 	sum->other_ns += taken->other_ns;
 	add_cpu(sum, taken);
 	for (uint32_t i = 0; i < FBT_TAKERS && i < taken->count; i++)
@@ -155,10 +162,15 @@ static void name_cgroup(struct taken_sums *sums, struct fbt_taker *taker)
  */
 static void clamp(struct fbt_taken *taken)
 {
-	uint64_t left_ns = taken->waited_ns;
+	uint64_t left_ns = taken->waited_ns, own_ns;
 
-	for (uint32_t i = 0; i < taken->count; i++)
-		taken->takers[i].ns = take_u64(taken->takers[i].ns, &left_ns);
+	taken->own_ns = take_u64(taken->own_ns, &left_ns);
+	own_ns = taken->own_ns;
+	for (uint32_t i = 0; i < taken->count; i++) {
+		struct fbt_taker *taker = &taken->takers[i];
+
+		taker->ns = take_u64(taker->ns, taker->tid ? &own_ns : &left_ns);
+	}
 	taken->other_ns = take_u64(taken->other_ns, &left_ns);
 	taken->idle_ns = take_u64(taken->idle_ns, &left_ns);
 }
@@ -170,19 +182,23 @@ static void send(struct taken_sums *sums, struct sum *sum)
 				  .start_ns = sum->of.start_ns,
 				  .waited_ns = sum->waited_ns,
 				  .idle_ns = sum->idle_ns,
+				  .own_ns = sum->own_ns,
 				  .other_ns = sum->other_ns,
 				  .cpu = find_cpu(sum)};
+	uint32_t own = 0;
 
 	qsort(sum->takers, sum->count, sizeof(sum->takers[0]), compare_takers);
-	taken.count = sum->count < FBT_TAKERS ? sum->count : FBT_TAKERS;
 	for (uint32_t i = 0; i < sum->count; i++) {
-		if (i >= FBT_TAKERS) {
-			taken.other_ns += sum->takers[i].ns;
+		struct fbt_taker *taker = &sum->takers[i];
+
+		if (taken.count == FBT_TAKERS || (taker->tid && own == OWN_SENT)) {
+			taken.other_ns += taker->tid ? 0 : taker->ns;
 			continue;
 		}
-		if (!sum->takers[i].tid && sum->takers[i].ns >= taken.waited_ns / NAMED_PART)
-			name_cgroup(sums, &sum->takers[i]);
-		taken.takers[i] = sum->takers[i];
+		own += taker->tid != 0;
+		if (!taker->tid && taker->ns >= taken.waited_ns / NAMED_PART)
+			name_cgroup(sums, taker);
+		taken.takers[taken.count++] = *taker;
 	}
 	clamp(&taken);
 	record_send(sums->output, &taken, sizeof(taken), FBT_EVENT_TAKEN);

@@ -21,6 +21,7 @@ static void add(struct fbt_taken *taken, uint32_t tgid, uint32_t tid, const char
 	taker->tgid = tgid;
 	taker->tid = tid;
 	taker->ns = ms * MS;
+	taken->own_ns += tid ? taker->ns : 0;
 	snprintf(taker->comm, sizeof(taker->comm), "%s", comm);
 }
 
@@ -88,6 +89,16 @@ static void own_threads_come_last_where_they_took_least(void **state)
 	says(&taken, ", taken by hog (pid 9) 200 ms, its own thread 71 \"w1\" 90.0 ms");
 }
 
+static void own_threads_count_beyond_those_that_have_a_place(void **state)
+{
+	struct fbt_taken taken = waited(300);
+
+	add(&taken, 9, 0, "hog", 100);
+	add(&taken, 7, 71, "w1", 20);
+	taken.own_ns = 190 * MS;
+	says(&taken, ", taken by its own threads 190 ms, hog (pid 9) 100 ms");
+}
+
 static void little_is_left_out(void **state)
 {
 	struct fbt_taken taken = waited(300);
@@ -142,6 +153,7 @@ int main(void)
 		cmocka_unit_test(the_root_is_no_cgroup_worth_a_name),
 		cmocka_unit_test(own_threads_are_one_and_come_first_where_they_took_most),
 		cmocka_unit_test(own_threads_come_last_where_they_took_least),
+		cmocka_unit_test(own_threads_count_beyond_those_that_have_a_place),
 		cmocka_unit_test(little_is_left_out),
 		cmocka_unit_test(a_cpu_that_ran_nothing_is_told),
 		cmocka_unit_test(names_are_not_trusted),

@@ -46,6 +46,22 @@ static void the_takers_of_a_cpu_have_no_more_than_the_wait(void **state)
 	assert_int_equal(decode_taken(&taken), -EBADMSG);
 }
 
+static void own_threads_have_no_more_than_all_of_them(void **state)
+{
+	struct fbt_taken taken = sound_taken();
+
+	taken.takers[0].tid = 11;
+	assert_int_equal(decode_taken(&taken), -EBADMSG);
+	taken.own_ns = 40;
+	assert_int_equal(decode_taken(&taken), sizeof(taken));
+	taken.own_ns = 41;
+	assert_int_equal(decode_taken(&taken), -EBADMSG);
+	taken.own_ns = 0;
+	taken.takers[0].tid = 0;
+	taken.own_ns = 1;
+	assert_int_equal(decode_taken(&taken), -EBADMSG);
+}
+
 static void the_takers_of_a_cpu_are_counted_and_named(void **state)
 {
 	struct fbt_taken taken = sound_taken();
@@ -165,6 +181,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_takers_of_a_cpu_have_no_more_than_the_wait),
+		cmocka_unit_test(own_threads_have_no_more_than_all_of_them),
 		cmocka_unit_test(the_takers_of_a_cpu_are_counted_and_named),
 		cmocka_unit_test(a_wake_has_a_known_context_and_call),
 		cmocka_unit_test(the_functions_of_samples_have_no_more_than_there_are),

@@ -98,6 +98,39 @@ static void there_may_be_more_cpus_than_are_told_apart(void **state)
 	assert_int_equal(send(*state)->cpu, 0);
 }
 
+/* Of thread tid of the process itself, or of process tgid. */
+static void add_taker(struct fixture *fixture, uint32_t tgid, uint32_t tid, uint64_t ns)
+{
+	const struct fbt_taken taken = {.tgid = 7,
+					.tid = 8,
+					.start_ns = 1000,
+					.waited_ns = ns,
+					.own_ns = tid ? ns : 0,
+					.count = 1,
+					.takers = {{.tgid = tgid, .tid = tid, .ns = ns}}};
+
+	taken_sums__add(fixture->sums, &taken);
+}
+
+static void own_threads_leave_room_for_other_processes(void **state)
+{
+	const struct fbt_taken *taken;
+	uint32_t own = 0;
+
+	for (uint32_t tid = 100; tid < 130; tid++)
+		add_taker(*state, 7, tid, 1000 + tid);
+	for (uint32_t tgid = 9; tgid < 12; tgid++)
+		add_taker(*state, tgid, 0, 500);
+	taken = send(*state);
+	for (uint32_t i = 0; i < taken->count; i++)
+		own += taken->takers[i].tid != 0;
+	assert_int_equal(own, 2);
+	assert_int_equal(taken->count, 5);
+	assert_int_equal(taken->other_ns, 0);
+	assert_int_equal(taken->own_ns, 30 * 1000 + (100 + 129) * 15);
+	assert_int_equal(taken->waited_ns, taken->own_ns + 1500);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -107,6 +140,7 @@ int main(void)
 		TEST(of_several_cpus_none_is_told),
 		TEST(a_wait_for_no_known_cpu_is_one_for_another),
 		TEST(there_may_be_more_cpus_than_are_told_apart),
+		TEST(own_threads_leave_room_for_other_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
