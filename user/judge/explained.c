@@ -92,19 +92,35 @@ static void add_own(struct line *line, const struct fbt_taken *taken)
 		line_add(line, "its own threads %s", FORMAT_TIME(own_ns));
 }
 
-void taken_describe(struct line *line, const struct fbt_taken *taken)
+/*
+ * The time of all other processes if each had too little for a name, and all of them much: a build
+ * with many compilers. Else 0.
+ */
+static uint64_t sum_small(const struct fbt_taken *taken, uint64_t least_ns)
 {
-	uint64_t own_ns = taken->own_ns, least_ns = taken->waited_ns / NAMED_PART;
-	const char *word = ", taken by ";
+	uint64_t ns = taken->other_ns;
+
+	for (uint32_t i = 0; i < taken->count; i++) {
+		if (taken->takers[i].tid)
+			continue;
+		if (taken->takers[i].ns >= least_ns)
+			return 0;
+		ns = add_saturating(ns, taken->takers[i].ns);
+	}
+	return ns > taken->waited_ns / 2 ? ns : 0;
+}
+
+/* Processes, and among them the own threads, those with more time first. */
+static void add_takers(struct line *line, const struct fbt_taken *taken, uint64_t least_ns,
+		       const char *word)
+{
+	uint64_t own_ns = taken->own_ns >= least_ns ? taken->own_ns : 0;
 	uint32_t named = 0;
 
-	if (!has_taken(taken))
-		return;
 	for (uint32_t i = 0; i < taken->count && named < NAMED_MAX; i++) {
 		const struct fbt_taker *taker = &taken->takers[i];
-		bool is_own_turn = own_ns && own_ns >= least_ns && own_ns >= taker->ns;
 
-		if (is_own_turn) {
+		if (own_ns && own_ns >= taker->ns) {
 			line_add(line, "%s", word);
 			add_own(line, taken);
 			own_ns = 0;
@@ -118,10 +134,22 @@ void taken_describe(struct line *line, const struct fbt_taken *taken)
 		word = ", ";
 		named++;
 	}
-	if (own_ns && own_ns >= least_ns && named < NAMED_MAX) {
+	if (own_ns && named < NAMED_MAX) {
 		line_add(line, "%s", word);
 		add_own(line, taken);
 	}
+}
+
+void taken_describe(struct line *line, const struct fbt_taken *taken)
+{
+	uint64_t least_ns = taken->waited_ns / NAMED_PART;
+	uint64_t small_ns = sum_small(taken, least_ns);
+
+	if (!has_taken(taken))
+		return;
+	if (small_ns)
+		line_add(line, ", taken by many other processes %s", FORMAT_TIME(small_ns));
+	add_takers(line, taken, least_ns, small_ns ? ", " : ", taken by ");
 	if (taken->idle_ns > taken->waited_ns / 2)
 		line_add(line, ", while the CPU ran nothing for %s", FORMAT_TIME(taken->idle_ns));
 }

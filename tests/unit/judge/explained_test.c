@@ -99,6 +99,18 @@ static void own_threads_count_beyond_those_that_have_a_place(void **state)
 	says(&taken, ", taken by its own threads 190 ms, hog (pid 9) 100 ms");
 }
 
+static void many_that_took_little_are_told_together(void **state)
+{
+	struct fbt_taken taken = waited(300);
+
+	for (uint32_t pid = 9; pid < 9 + FBT_TAKERS; pid++)
+		add(&taken, pid, 0, "cc1", 12);
+	taken.other_ns = 200 * MS;
+	says(&taken, ", taken by many other processes 272 ms");
+	taken.own_ns = 20 * MS;
+	says(&taken, ", taken by many other processes 272 ms, its own threads 20.0 ms");
+}
+
 static void little_is_left_out(void **state)
 {
 	struct fbt_taken taken = waited(300);
@@ -153,6 +165,7 @@ int main(void)
 		cmocka_unit_test(the_root_is_no_cgroup_worth_a_name),
 		cmocka_unit_test(own_threads_are_one_and_come_first_where_they_took_most),
 		cmocka_unit_test(own_threads_come_last_where_they_took_least),
+		cmocka_unit_test(many_that_took_little_are_told_together),
 		cmocka_unit_test(own_threads_count_beyond_those_that_have_a_place),
 		cmocka_unit_test(little_is_left_out),
 		cmocka_unit_test(a_cpu_that_ran_nothing_is_told),
