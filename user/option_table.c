@@ -286,7 +286,8 @@ const struct option_row option_table[] = {
 	 "(default: 30)",
 	 PERCENT(judging.classify.thresholds.memory_cliff_percent, 100)},
 	{"gpu-transfer-threshold", 0, OPTION_MORE, "PERCENT",
-	 "Share of GPU copies above which a step is reported; requires GPU records (default: 50)",
+	 "Share of a step spent on GPU copies above which it is reported; requires GPU "
+	 "records (default: 50)",
 	 PERCENT(judging.classify.thresholds.gpu_transfer_percent, 100)},
 	{"rate-limit", 0, OPTION_MORE, "N",
 	 "Maximum number of escalations shown per --rate-interval (default: 100)",
@@ -484,7 +485,7 @@ const struct option_row option_table[] = {
 
 	TITLE(MORE, "For diff A B:"),
 	{"margin", 0, OPTION_MORE, "PERCENT",
-	 "Steps are the same if they certainly differ by no more than this (default: 5)",
+	 "Quantiles are the same if they certainly differ by no more than this (default: 5)",
 	 PERCENT(diff.margin_percent, 100)},
 	{"threshold", 0, OPTION_MORE, "PERCENT",
 	 "Exit with status 3 if a class of steps is worse by this much or more (default: 5)",
@@ -520,8 +521,8 @@ static const char uses[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE";
 static const char summary[] =
 	"Show where each step of a running LLM inference server spends its time.\v";
 static const char remarks[] =
-	"\nTracing requires root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE. A TIME is a number, "
-	"alone or with us, ms, s, m or h.\n"
+	"\nTracing requires root, or CAP_BPF and CAP_PERFMON, and CAP_SYS_PTRACE for processes "
+	"of other users. A TIME is a number, alone or with us, ms, s, m or h.\n"
 	"\nExit status: 0 done, 1 failed, 2 usage error, 3 diff found a regression; with "
 	"-- COMMAND that of COMMAND.";
 
