@@ -3,6 +3,7 @@
 # The flight recorder: finds an engine that starts later, dumps a slow step once, dumps on request,
 # reads its configuration again, follows a restart, and leaves nothing when it is killed.
 . "$(dirname "$0")/lib.sh"
+BUDGET=150ms # its facts are about the first slow step: a busy machine has to make none
 # shellcheck source=tests/live/watch/lib.sh
 . tests/live/watch/lib.sh
 
@@ -11,7 +12,7 @@ is 'it says that the engine does not run yet' "$(grep -c 'no such process runs y
 await_notice 'READY=1'
 is 'systemd is told that it is ready' $? 0
 
-start_watched --slow-futex-every 1200 --slow-us 400000
+start_watched --slow-futex-every 1200 --slow-us 800000
 await_watching "$ENGINE"
 is 'an engine that starts later is found' $? 0
 tracer=$(tracer_of "$ENGINE")
@@ -25,22 +26,22 @@ await_log 1 'dump .*_escalation_calls\.\*'
 is 'system calls are traced after it' $? 0
 wait_for 30 no_calls
 is 'and then no more' "$(count_syscall_links)" 0
-await_log 3 'engine_step 4[0-9][0-9] ms'
+await_log 3 'engine_step [89][0-9][0-9] ms'
 is 'more steps are slow' $? 0
 is 'only the first one is dumped, because of the cooldown' "$(count_dumps escalation)" 1
 await_log 1 "^$ENGINE: engine_step .*: no dump, because of --cooldown\$"
 is 'that is told' $? 0
 is 'once in a cooldown' "$(grep -c 'no dump, because of --cooldown' "$LOG")" 1
 stem=$(stem_of escalation)
-python3 tests/live/watch_facts.py escalation "$stem" 300 || FAILED=1
-python3 tests/live/watch_facts.py calls "${stem}_calls" 300
+python3 tests/live/watch_facts.py escalation "$stem" 600 || FAILED=1
+python3 tests/live/watch_facts.py calls "${stem}_calls" 600
 holds 'all files are valid' "$FBT" validate "$stem".jsonl.gz "$stem".trace.json.gz
 is 'they are for the user alone' "$(stat -c %a "$stem"* | sort -u)" 600
 
 kill -USR1 "$TOOL"
 await_log 1 'dump .*_manual\.\*'
 is 'SIGUSR1 dumps in spite of the cooldown' $? 0
-python3 tests/live/watch_facts.py manual "$(stem_of manual)" 300
+python3 tests/live/watch_facts.py manual "$(stem_of manual)" 600
 
 echo 'cooldown = 2h' >>"$CONFIG"
 kill -USR2 "$TOOL"
@@ -64,7 +65,7 @@ kill -TERM "$ENGINE"
 wait "$ENGINE"
 await_log 1 "^$first .* has ended"
 is 'the end of the engine is told' $? 0
-start_watched --slow-futex-every 1200 --slow-us 400000
+start_watched --slow-futex-every 1200 --slow-us 800000
 await_watching "$ENGINE"
 is 'it is found again with another PID' $? 0
 go

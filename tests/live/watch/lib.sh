@@ -11,7 +11,7 @@ WATCHED=$TMP/$COMM
 cp "$FBT_ENGINE" "$WATCHED"
 go_first FBT_ENGINE
 
-# Only steps of more than 100 ms are escalated, whatever the machine does to others.
+# Only steps of more than four times BUDGET are escalated, whatever the machine does to others.
 cat >"$CONFIG" <<END
 comm = $COMM
 step = engine_step
@@ -21,7 +21,7 @@ after = 2s
 calls = 4s
 sample = 0
 cooldown = 1h
-budget-us = 25ms
+budget-us = ${BUDGET:-25ms}
 cv-threshold = 10000
 memory-cliff-threshold = 100
 rate-guard = 0
