@@ -159,4 +159,11 @@ line("kind kind=1 name=\"</script><b>x\\xe2\\x80\\xae\\x1b[31m\" args=<i>n</i>")
 for i in range(600): step(1000, tokens=3)
 '
 compare hostile 0 hostile hostile --margin 20
+
+# Two libraries have a function of that name.
+make pooled "$plain"'
+line("kind kind=2 name=engine_step")
+for i in range(3000): step(20000 if i % 10 == 0 else 1000, kind=1 + i % 2)
+'
+compare pooled 0 plain pooled
 exit $status

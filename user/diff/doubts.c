@@ -112,6 +112,22 @@ static bool has_function(const struct side *side, const char *name)
 	return false;
 }
 
+static int doubt_pooled(struct result *result, int which)
+{
+	char name[96];
+	int err = 0;
+
+	vec_for_each (kind, &result->sides[which]->kinds) {
+		if (err || !(*kind)->is_pooled)
+			continue;
+		shorten_name(name, sizeof(name), (*kind)->name, 60);
+		err = result__doubt(result, true,
+				    "%s: several functions are named %s, and are compared as one",
+				    side_names[which], name);
+	}
+	return err;
+}
+
 static int doubt_functions(struct result *result, int which)
 {
 	const struct side *side = result->sides[which];
@@ -184,6 +200,7 @@ int result__find_doubts(struct result *result)
 		err = doubt_windows(result, result->sides[i], side_names[i]);
 		err = err ? err : doubt_steps(result, result->sides[i], side_names[i]);
 		err = err ? err : doubt_functions(result, i);
+		err = err ? err : doubt_pooled(result, i);
 	}
 	err = err ? err : doubt_moved(result);
 	return err ? err : doubt_sizes(result);

@@ -95,6 +95,17 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 	return 0;
 }
 
+/* Functions of one name are one kind: in another file, nothing else tells which is which. */
+static void find_pooled(struct sink_side *self)
+{
+	for (uint32_t i = 1; i < FBT_KIND_COUNT; i++) {
+		for (uint32_t j = i + 1; j < FBT_KIND_COUNT && self->kinds[i]; j++) {
+			if (self->kinds[i] == self->kinds[j])
+				self->side->kinds.items[self->kinds[i] - 1]->is_pooled = true;
+		}
+	}
+}
+
 static int finish(struct sink *sink, const struct window *window,
 		  const struct classifier *classifier)
 {
@@ -110,6 +121,7 @@ static int finish(struct sink *sink, const struct window *window,
 	};
 	int err = 0;
 
+	find_pooled((struct sink_side *)sink);
 	for (int i = 0; i < FACT_COUNT && !err; i++)
 		err = side__set_fact(side, (enum side_fact)i, values[i]);
 	side->has_gpu = false;

@@ -72,6 +72,7 @@ struct side_kind {
 	char *name;
 	char *argument; /* name of the one that is the size; NULL: none is recorded */
 	bool is_interval;
+	bool is_pooled; /* in a window, several functions have the name */
 	uint64_t steps; /* that count */
 	uint64_t ns;
 	uint64_t with_argument;
