@@ -105,27 +105,78 @@ static void widen(struct round *round, uint32_t rank, int64_t ns)
 	}
 }
 
-/* false: not all ranks have it. */
-static bool make_round(const struct rounds *rounds, struct gather_file *files, size_t index,
-		       uint32_t *const *twins, struct round *round)
+/* The process groups of a rank's collectives, sorted, each once. */
+typedef VEC(uint32_t) group_vec;
+
+/* The collectives, or steps, of which a rank is the first that takes part. */
+struct lead {
+	uint32_t rank;
+	group_vec groups; /* of which it is the first rank */
+	uint32_t **twins; /* of each later rank that takes part, as find_twins() says */
+	group_vec *all;	  /* of each rank */
+};
+
+static bool has_group(const group_vec *groups, uint32_t group)
 {
+	size_t at = vec_lower_bound(groups, *item, group);
+
+	return at < groups->count && groups->items[at] == group;
+}
+
+static int add_group(group_vec *groups, uint32_t group)
+{
+	size_t at = vec_lower_bound(groups, *item, group);
+
+	if (at < groups->count && groups->items[at] == group)
+		return 0;
+	return vec_insert(groups, at, group);
+}
+
+/* Whether a rank takes part; where the group is not known all do. Of a step number is no group. */
+static bool takes_part(const struct rounds *rounds, const struct lead *lead, uint32_t rank,
+		       const struct collective *span)
+{
+	return !rounds->of_collectives || !span->number ||
+	       has_group(&lead->all[rank], span->number);
+}
+
+static bool leads(const struct rounds *rounds, const struct lead *lead,
+		  const struct collective *span)
+{
+	if (!rounds->of_collectives || !span->number)
+		return !lead->rank;
+	return has_group(&lead->groups, span->number);
+}
+
+/* false: not all ranks that take part have it. */
+static bool make_round(const struct rounds *rounds, struct gather_file *files,
+		       const struct lead *lead, size_t index, struct round *round)
+{
+	const struct collective *span =
+		&spans_of(rounds, files, &rounds->ranks.items[lead->rank])->items[index];
 	struct round ends = {.is_end = true};
+	uint32_t members = 0;
 
 	*round = (struct round){0};
-	for (uint32_t i = 0; i < rounds->ranks.count; i++) {
+	for (uint32_t i = lead->rank; i < rounds->ranks.count; i++) {
 		const span_vec *spans = spans_of(rounds, files, &rounds->ranks.items[i]);
-		size_t at = i ? twins[i][index] : index + 1;
+		size_t at = i == lead->rank ? index + 1 : 0;
 
+		if (!takes_part(rounds, lead, i, span))
+			continue;
+		if (i != lead->rank && lead->twins[i])
+			at = lead->twins[i][index];
 		if (!at)
 			return false;
 		widen(round, i, spans->items[at - 1].begin_ns);
 		widen(&ends, i, spans->items[at - 1].end_ns);
+		members++;
 	}
 	/* All end a collective at the same time, so only its begin tells who was late. */
 	if (!rounds->of_collectives &&
 	    ends.last_ns - ends.first_ns > round->last_ns - round->first_ns)
 		*round = ends;
-	return true;
+	return members > 1;
 }
 
 /* The number of the step that a time is in, or that was the last one before it; 0: none. */
@@ -138,9 +189,9 @@ static uint32_t step_at(const span_vec *steps, int64_t ns)
 	return at ? steps->items[at - 1].number : 0;
 }
 
-static int add_all(struct rounds *rounds, struct gather_file *files, uint32_t *const *twins)
+static int add_led(struct rounds *rounds, struct gather_file *files, const struct lead *lead)
 {
-	const struct rank_unit *rank = &rounds->ranks.items[0];
+	const struct rank_unit *rank = &rounds->ranks.items[lead->rank];
 	const span_vec *spans = spans_of(rounds, files, rank);
 	const struct gather_process *host = gather_find(&files[rank->file], rank->step_pid);
 
@@ -148,7 +199,9 @@ static int add_all(struct rounds *rounds, struct gather_file *files, uint32_t *c
 		const struct collective *span = &spans->items[i];
 		struct round round;
 
-		if (!make_round(rounds, files, i, twins, &round)) {
+		if (!leads(rounds, lead, span))
+			continue;
+		if (!make_round(rounds, files, lead, i, &round)) {
 			rounds->unmatched++;
 			continue;
 		}
@@ -161,23 +214,78 @@ static int add_all(struct rounds *rounds, struct gather_file *files, uint32_t *c
 	return 0;
 }
 
+static bool shares_group(const group_vec *a, const group_vec *b)
+{
+	vec_for_each (group, a) {
+		if (has_group(b, *group))
+			return true;
+	}
+	return false;
+}
+
+/* The groups of which it is the first rank, and the twins of those that take part. */
+static int begin_lead(const struct rounds *rounds, struct gather_file *files, struct lead *lead)
+{
+	const span_vec *spans = spans_of(rounds, files, &rounds->ranks.items[lead->rank]);
+	int64_t error_ns = rounds->error_known ? (int64_t)rounds->error_ns : 0;
+	int err = 0;
+
+	lead->groups.count = 0;
+	vec_for_each (group, &lead->all[lead->rank]) {
+		bool is_first = true;
+
+		for (uint32_t i = 0; i < lead->rank && is_first; i++)
+			is_first = !has_group(&lead->all[i], *group);
+		err = err ? err : is_first ? vec_push(&lead->groups, *group) : 0;
+	}
+	for (size_t i = lead->rank + 1; i < rounds->ranks.count && !err; i++) {
+		if (lead->rank && !shares_group(&lead->groups, &lead->all[i]))
+			continue;
+		lead->twins[i] = find_twins(spans, spans_of(rounds, files, &rounds->ranks.items[i]),
+					    error_ns);
+		err = lead->twins[i] ? 0 : -ENOMEM;
+	}
+	return err;
+}
+
+static void end_lead(const struct rounds *rounds, struct lead *lead)
+{
+	for (size_t i = 0; lead->twins && i < rounds->ranks.count; i++) {
+		free(lead->twins[i]);
+		lead->twins[i] = NULL;
+	}
+}
+
+static int list_groups(const struct rounds *rounds, struct gather_file *files, group_vec *all)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < rounds->ranks.count && rounds->of_collectives; i++) {
+		vec_for_each (span, spans_of(rounds, files, &rounds->ranks.items[i]))
+			err = err || !span->number ? err : add_group(&all[i], span->number);
+	}
+	return err;
+}
+
 static int add_rounds(struct rounds *rounds, struct gather_file *files)
 {
-	const span_vec *spans = spans_of(rounds, files, &rounds->ranks.items[0]);
-	int64_t error_ns = rounds->error_known ? (int64_t)rounds->error_ns : 0;
-	uint32_t **twins = calloc(rounds->ranks.count, sizeof(*twins));
-	int err = twins ? 0 : -ENOMEM;
+	struct lead lead = {
+		.twins = calloc(rounds->ranks.count, sizeof(*lead.twins)),
+		.all = calloc(rounds->ranks.count, sizeof(*lead.all)),
+	};
+	int err = lead.twins && lead.all ? list_groups(rounds, files, lead.all) : -ENOMEM;
 
-	for (size_t i = 1; i < rounds->ranks.count && !err; i++) {
-		twins[i] = find_twins(spans, spans_of(rounds, files, &rounds->ranks.items[i]),
-				      error_ns);
-		err = twins[i] ? 0 : -ENOMEM;
+	for (; lead.rank < rounds->ranks.count && !err; lead.rank++) {
+		err = begin_lead(rounds, files, &lead);
+		if (!err)
+			err = add_led(rounds, files, &lead);
+		end_lead(rounds, &lead);
 	}
-	if (!err)
-		err = add_all(rounds, files, twins);
-	for (size_t i = 1; twins && i < rounds->ranks.count; i++)
-		free(twins[i]);
-	free(twins);
+	for (size_t i = 0; lead.all && i < rounds->ranks.count; i++)
+		vec_free(&lead.all[i]);
+	vec_free(&lead.groups);
+	free(lead.all);
+	free(lead.twins);
 	return err;
 }
 
@@ -193,17 +301,35 @@ bool round_is_late(const struct rounds *rounds, const struct round *round)
 	return round_spread(round) > least;
 }
 
-/* For each rank the rounds in which it was late. Rounds are in the order of their spans' ends. */
+static int compare_rounds(const void *left, const void *right)
+{
+	const struct round *a = left, *b = right;
+
+	return (a->last_ns > b->last_ns) - (a->last_ns < b->last_ns);
+}
+
+/* For each rank the rounds in which it was late, in the order in which it came. */
 static int index_rounds(struct rounds *rounds)
 {
+	vec_sort(&rounds->rounds, compare_rounds);
 	for (uint32_t rank = 0; rank < rounds->ranks.count; rank++) {
-		if (vec_push(&rounds->by_rank, rounds->order.count))
+		size_t from = rounds->order.count;
+		int64_t earliest_ns = INT64_MAX;
+
+		if (vec_push(&rounds->by_rank, from))
 			return -ENOMEM;
 		for (uint32_t i = 0; i < rounds->rounds.count; i++) {
 			if (rounds->rounds.items[i].late == rank &&
 			    round_is_late(rounds, &rounds->rounds.items[i]) &&
 			    vec_push(&rounds->order, i))
 				return -ENOMEM;
+		}
+		for (size_t i = rounds->order.count; i-- > from;) {
+			struct round *round = &rounds->rounds.items[rounds->order.items[i]];
+
+			if (round->first_ns < earliest_ns)
+				earliest_ns = round->first_ns;
+			round->earliest_ns = earliest_ns;
 		}
 	}
 	return vec_push(&rounds->by_rank, rounds->order.count);
@@ -215,13 +341,16 @@ int rounds_find(struct rounds *rounds, struct gather_file *files, size_t count)
 
 	rounds->of_collectives = true;
 	err = add_ranks(rounds, files, count);
-	if (!err && rounds->ranks.count < 2) {
-		rounds->of_collectives = false;
-		rounds->ranks.count = 0;
-		err = add_ranks(rounds, files, count);
-	}
 	if (!err && rounds->ranks.count >= 2)
 		err = add_rounds(rounds, files);
+	if (!err && !rounds->rounds.count) {
+		rounds->of_collectives = false;
+		rounds->ranks.count = 0;
+		rounds->unmatched = 0;
+		err = add_ranks(rounds, files, count);
+		if (!err && rounds->ranks.count >= 2)
+			err = add_rounds(rounds, files);
+	}
 	return err ? err : index_rounds(rounds);
 }
 
@@ -285,7 +414,7 @@ static void note_rank(struct rounds *rounds, size_t rank, int64_t begin_ns, int6
 		int64_t first = begin_ns > round->first_ns ? begin_ns : round->first_ns;
 		int64_t last = end_ns < round->last_ns ? end_ns : round->last_ns;
 
-		if (round->first_ns >= end_ns)
+		if (round->earliest_ns >= end_ns)
 			break;
 		if (last <= first)
 			continue;
@@ -511,7 +640,7 @@ void rounds_print(const struct rounds *rounds, int64_t base_ns, FILE *out)
 		      FORMAT_COUNT(rounds->rounds.count), what, rounds->ranks.count,
 		      FORMAT_COUNT(rounds->order.count));
 	if (rounds->unmatched)
-		terminal_line(out, "  left out: %s that not all ranks have",
+		terminal_line(out, "  left out: %s that not all of their ranks have",
 			      FORMAT_COUNT(rounds->unmatched));
 	if (!rounds->error_known)
 		terminal_line(out,

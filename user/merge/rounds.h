@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Which rank is late, over traces on one clock: for each collective that all ranks have, or else
- * for each step, who came last, how long after the first one, and what it did in that time.
+ * Which rank is late, over traces on one clock: for each collective that all ranks of its process
+ * group have, or else for each step that all ranks have, who came last, how long after the first
+ * one, and what it did in that time.
  */
 #ifndef FBT_MERGE_ROUNDS_H
 #define FBT_MERGE_ROUNDS_H
@@ -26,24 +27,26 @@ struct meanwhile {
 };
 
 struct round {
-	int64_t first_ns; /* when the first one came */
-	int64_t last_ns;  /* and the last one */
-	uint32_t late;	  /* index of the rank that was last */
-	uint32_t step;	  /* number of the step of the first rank; 0: not known */
-	bool is_end;	  /* of steps: they are about ends, not begins */
+	int64_t first_ns;    /* when the first one came */
+	int64_t last_ns;     /* and the last one */
+	int64_t earliest_ns; /* first_ns of this one, or of a later one in order with the same rank
+			      */
+	uint32_t late;	     /* index of the rank that was last */
+	uint32_t step; /* number of the step of the first rank that takes part; 0: not known */
+	bool is_end;   /* of steps: they are about ends, not begins */
 	struct meanwhile did[ROUND_NAMES];
 	uint32_t cause; /* as a name: the cause of an escalated step of that rank */
 };
 
 struct rounds {
 	VEC(struct rank_unit) ranks;
-	VEC(struct round) rounds; /* by first_ns */
+	VEC(struct round) rounds; /* by last_ns */
 	VEC(uint32_t) order;	  /* of the rounds of each rank that was late, see by_rank */
 	VEC(size_t) by_rank;	  /* where those of a rank begin in order; one more at the end */
 	VEC(char *) names;
 	void *name_tree;
 	bool of_collectives;
-	uint64_t unmatched; /* collectives or steps of the first rank that not all others have */
+	uint64_t unmatched; /* collectives or steps that not all ranks have that take part */
 	uint64_t error_ns;  /* of the clocks; differences up to that are no lateness */
 	bool error_known;
 };

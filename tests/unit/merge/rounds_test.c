@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include "base/clock.h"
+#include "merge/rounds.h"
+
+#define RANKS 4
+#define TURNS 10
+
+/* Process groups: two of tensor parallelism, and two of pipeline parallelism across them. */
+enum { LEFT = 11, RIGHT, FIRST, SECOND };
+
+struct fixture {
+	struct gather_file files[RANKS];
+	struct rounds rounds;
+};
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	for (uint32_t i = 0; i < RANKS; i++) {
+		struct gather_process process = {.pid = 100 + i};
+
+		fixture->files[i].path = "trace.json";
+		fixture->files[i].facts.has_rank = true;
+		fixture->files[i].facts.rank = i;
+		assert_int_equal(vec_push(&fixture->files[i].processes, process), 0);
+	}
+	fixture->rounds.error_known = true;
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int i = 0; i < RANKS; i++) {
+		struct gather_process *process = &fixture->files[i].processes.items[0];
+
+		vec_free(&process->collectives);
+		vec_free(&process->steps);
+		vec_free(&fixture->files[i].processes);
+	}
+	rounds_clear(&fixture->rounds);
+	free(fixture);
+	return 0;
+}
+
+static void add(span_vec *spans, uint32_t number, int64_t begin_us, int64_t end_us)
+{
+	const struct collective span = {.begin_ns = begin_us * (int64_t)NS_PER_US,
+					.end_ns = end_us * (int64_t)NS_PER_US,
+					.name = 1,
+					.number = number};
+
+	assert_int_equal(vec_push(spans, span), 0);
+}
+
+static struct gather_process *process_of(struct fixture *fixture, int rank)
+{
+	return &fixture->files[rank].processes.items[0];
+}
+
+/* A collective of two ranks, to which b comes late_us after a. */
+static void meet(struct fixture *fixture, uint32_t group, int a, int b, int64_t us, int64_t late_us)
+{
+	add(&process_of(fixture, a)->collectives, group, us, us + late_us + 20);
+	add(&process_of(fixture, b)->collectives, group, us + late_us, us + late_us + 20);
+}
+
+/* In each turn the ranks of both halves meet, and then those of both ends. */
+static void meet_in_groups(struct fixture *fixture, int64_t late_us)
+{
+	for (int64_t us = 1000; us < 1000 + 1000 * TURNS; us += 1000) {
+		meet(fixture, LEFT, 0, 1, us, 5);
+		meet(fixture, RIGHT, 2, 3, us, late_us);
+		meet(fixture, FIRST, 0, 2, us + 500, 5);
+		meet(fixture, SECOND, 1, 3, us + 500, 5);
+	}
+}
+
+static size_t count_late(const struct fixture *fixture, size_t rank)
+{
+	return fixture->rounds.by_rank.items[rank + 1] - fixture->rounds.by_rank.items[rank];
+}
+
+static void ranks_are_compared_within_their_groups(void **state)
+{
+	struct fixture *fixture = *state;
+
+	meet_in_groups(fixture, 300);
+	assert_int_equal(rounds_find(&fixture->rounds, fixture->files, RANKS), 0);
+	assert_true(fixture->rounds.of_collectives);
+	assert_int_equal(fixture->rounds.rounds.count, 4 * TURNS);
+	assert_int_equal(fixture->rounds.unmatched, 0);
+	assert_int_equal(count_late(fixture, 3), TURNS);
+	assert_int_equal(fixture->rounds.order.count, TURNS);
+	for (size_t i = 1; i < fixture->rounds.rounds.count; i++)
+		assert_true(fixture->rounds.rounds.items[i - 1].last_ns <=
+			    fixture->rounds.rounds.items[i].last_ns);
+}
+
+static void a_group_of_which_one_rank_was_traced_is_left_out(void **state)
+{
+	struct fixture *fixture = *state;
+
+	meet_in_groups(fixture, 300);
+	assert_int_equal(rounds_find(&fixture->rounds, fixture->files, 3), 0);
+	assert_int_equal(fixture->rounds.rounds.count, 2 * TURNS);
+	assert_int_equal(fixture->rounds.unmatched, 2 * TURNS);
+}
+
+static void what_a_rank_of_the_group_lacks_is_left_out(void **state)
+{
+	struct fixture *fixture = *state;
+
+	meet_in_groups(fixture, 300);
+	add(&process_of(fixture, 2)->collectives, RIGHT, 20000, 20100);
+	assert_int_equal(rounds_find(&fixture->rounds, fixture->files, RANKS), 0);
+	assert_int_equal(fixture->rounds.rounds.count, 4 * TURNS);
+	assert_int_equal(fixture->rounds.unmatched, 1);
+}
+
+static void without_groups_all_ranks_take_part(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int64_t us = 1000; us < 1000 + 1000 * TURNS; us += 1000) {
+		for (int i = 0; i < RANKS; i++)
+			add(&process_of(fixture, i)->collectives, 0, us + 100 * i, us + 400);
+	}
+	assert_int_equal(rounds_find(&fixture->rounds, fixture->files, RANKS), 0);
+	assert_int_equal(fixture->rounds.rounds.count, TURNS);
+	assert_int_equal(count_late(fixture, 3), TURNS);
+	assert_int_equal(round_spread(&fixture->rounds.rounds.items[0]), 300 * NS_PER_US);
+}
+
+static void steps_are_compared_where_no_collective_is_common(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int64_t us = 1000; us < 1000 + 1000 * TURNS; us += 1000) {
+		for (int i = 0; i < RANKS; i++) {
+			add(&process_of(fixture, i)->collectives, (uint32_t)(21 + i), us, us + 10);
+			add(&process_of(fixture, i)->steps, (uint32_t)us, us, us + 500 + 50 * i);
+		}
+	}
+	assert_int_equal(rounds_find(&fixture->rounds, fixture->files, RANKS), 0);
+	assert_false(fixture->rounds.of_collectives);
+	assert_int_equal(fixture->rounds.rounds.count, TURNS);
+	assert_int_equal(fixture->rounds.unmatched, 0);
+	assert_int_equal(fixture->rounds.rounds.items[0].step, 1000);
+	assert_int_equal(count_late(fixture, 3), TURNS);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(ranks_are_compared_within_their_groups),
+		TEST(a_group_of_which_one_rank_was_traced_is_left_out),
+		TEST(what_a_rank_of_the_group_lacks_is_left_out),
+		TEST(without_groups_all_ranks_take_part),
+		TEST(steps_are_compared_where_no_collective_is_common),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
