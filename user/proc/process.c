@@ -143,6 +143,30 @@ int threads_list(uint32_t tgid, pid_vec *threads)
 	return err;
 }
 
+static void add_children(struct proc_ref thread, pid_vec *children)
+{
+	char path[PROC_PATH_MAX];
+	unsigned int child;
+	FILE *file;
+
+	proc_path(path, thread, "children");
+	file = fopen(path, "re");
+	while (file && fscanf(file, "%u", &child) == 1 && !vec_push(children, child))
+		;
+	if (file)
+		fclose(file);
+}
+
+void processes_children(uint32_t tgid, pid_vec *children)
+{
+	pid_vec threads = {0};
+
+	threads_list(tgid, &threads);
+	vec_for_each (tid, &threads)
+		add_children((struct proc_ref){tgid, *tid}, children);
+	vec_free(&threads);
+}
+
 uint32_t processes_live_thread(uint32_t tgid)
 {
 	uint32_t found = tgid;

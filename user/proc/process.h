@@ -40,6 +40,12 @@ uint32_t processes_parent(const process_vec *processes, uint32_t tgid);
 bool processes_descends(const process_vec *processes, uint32_t tgid, const uint32_t *roots,
 			size_t root_count);
 
+/*
+ * Appends the children of a process, whichever of its threads has started them. Without
+ * CONFIG_PROC_CHILDREN there are none.
+ */
+void processes_children(uint32_t tgid, pid_vec *children);
+
 /* Appends the threads of a process. 0, -ESRCH or another -errno, without a message. */
 int threads_list(uint32_t tgid, pid_vec *threads);
 

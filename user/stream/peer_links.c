@@ -17,7 +17,7 @@
 /* Processes come and go: then the search is made again, if anybody waits. */
 #define KEPT_NS	 (30 * NS_PER_S)
 #define ENDS_MAX 8
-/* Processes that are looked at, those with the nearest ids first: they are nearest in the tree. */
+/* Processes that are looked at: the nearest in the tree, then those with the nearest ids. */
 #define SEARCH_MAX    1024
 #define SEARCH_MAX_NS (100 * NS_PER_MS)
 
@@ -185,25 +185,45 @@ static int compare_ordered(const void *left, const void *right)
 	return (a->tgid > b->tgid) - (a->tgid < b->tgid);
 }
 
+static bool contains(const pid_vec *ids, uint32_t id)
+{
+	vec_for_each (known, ids) {
+		if (*known == id)
+			return true;
+	}
+	return false;
+}
+
+/* Parent, children and siblings. */
+static void find_relatives(uint32_t tgid, pid_vec *relatives)
+{
+	struct thread_stat stat = {0};
+
+	processes_children(tgid, relatives);
+	if (thread_stat_read(&stat, (struct proc_ref){.tgid = tgid}) || stat.parent_tgid <= 1)
+		return;
+	(void)vec_push(relatives, stat.parent_tgid);
+	processes_children(stat.parent_tgid, relatives);
+}
+
 /*
- * All other processes, the parent first and then by the distance of their ids. Before them the own
+ * All other processes, relatives first and then by the distance of their ids. Before them the own
  * one, if it may hold the far end.
  */
 static void find_order(struct search *search)
 {
-	struct thread_stat stat = {0};
 	VEC(struct ordered) ordered = {0};
-	pid_vec ids = {0};
+	pid_vec ids = {0}, relatives = {0};
 
 	if (search->end_count && vec_push(&search->order, search->tgid))
 		return;
-	(void)thread_stat_read(&stat, (struct proc_ref){.tgid = search->tgid});
+	find_relatives(search->tgid, &relatives);
 	if (processes_ids(&ids))
 		goto out;
 	vec_for_each (id, &ids) {
 		struct ordered item = {distance(*id, search->tgid), *id};
 
-		if (*id == stat.parent_tgid)
+		if (contains(&relatives, *id))
 			item.distance = 0;
 		if (*id != search->tgid && *id != (uint32_t)getpid() && vec_push(&ordered, item))
 			goto out;
@@ -215,6 +235,7 @@ static void find_order(struct search *search)
 	}
 out:
 	vec_free(&ordered);
+	vec_free(&relatives);
 	vec_free(&ids);
 }
 

@@ -202,6 +202,46 @@ static void there_are_at_least_as_many_threads_as_processes(void **state)
 	vec_free(&processes);
 }
 
+static void *fork_here(void *ctx)
+{
+	pid_t *pid = ctx;
+
+	*pid = fork();
+	if (!*pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	while (*(volatile pid_t *)pid)
+		usleep(1000);
+	return NULL;
+}
+
+static void children_are_those_of_all_threads(void **state)
+{
+	pid_vec children = {0};
+	pid_t pid = 0, child;
+	bool is_there = false;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, fork_here, &pid), 0);
+	while (!*(volatile pid_t *)&pid)
+		usleep(1000);
+	child = pid;
+	processes_children((uint32_t)getpid(), &children);
+	vec_for_each (known, &children)
+		is_there |= *known == (uint32_t)child;
+	assert_true(is_there);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	children.count = 0;
+	processes_children((uint32_t)child, &children);
+	assert_int_equal(children.count, 0);
+	vec_free(&children);
+	pid = 0;
+	pthread_join(thread, NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, stderr_setup, stderr_teardown)
 
 static struct process_strings split(const char *text, size_t size)
@@ -642,6 +682,7 @@ int main(void)
 		TEST(the_longest_line_of_descent_is_followed_to_its_end),
 		TEST(threads_are_none_if_they_cannot_be_counted),
 		TEST(there_are_at_least_as_many_threads_as_processes),
+		TEST(children_are_those_of_all_threads),
 		cmocka_unit_test(process_strings_are_split_at_each_nul),
 		cmocka_unit_test(process_strings_end_without_a_nul_too),
 		cmocka_unit_test(process_strings_may_be_empty),
