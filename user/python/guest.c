@@ -467,6 +467,21 @@ void python_guest__torch(const struct python_guest *guest, uint32_t window,
 	end_text(answer->text, sizeof(answer->text));
 }
 
+enum python_torch_wait python_guest__torch_wait(const struct python_guest *guest, uint32_t window)
+{
+	const struct fbt_python_torch *torch = &guest->page->torch;
+
+	if (load(&torch->state) != FBT_TORCH_ON)
+		return our_time(guest, &torch->begin_ns) && !our_time(guest, &torch->end_ns)
+			       ? PYTHON_TORCH_AT_IT
+			       : PYTHON_TORCH_NOTHING;
+	/* One of an earlier window, in a step that has not ended since: ours has not begun there.
+	 */
+	if (load(&torch->served) != window)
+		return PYTHON_TORCH_NOTHING;
+	return load(&guest->page->torch_stops) ? PYTHON_TORCH_AT_IT : PYTHON_TORCH_STEP;
+}
+
 void python_guest__answer(const struct python_guest *guest, unsigned int slot,
 			  struct fbt_python_slot *answer)
 {

@@ -102,6 +102,14 @@ void python_guest__end_torch(struct python_guest *guest);
 void python_guest__torch(const struct python_guest *guest, uint32_t window,
 			 struct fbt_python_torch *answer);
 
+/* What the end of that window still waits for in a process. */
+enum python_torch_wait {
+	PYTHON_TORCH_NOTHING,
+	PYTHON_TORCH_STEP,  /* the end of a step, which may not come */
+	PYTHON_TORCH_AT_IT, /* PyTorch is just starting, or exports: the function stays armed */
+};
+enum python_torch_wait python_guest__torch_wait(const struct python_guest *guest, uint32_t window);
+
 /* A copy of a slot's answer, with all strings ended. */
 void python_guest__answer(const struct python_guest *guest, unsigned int slot,
 			  struct fbt_python_slot *answer);

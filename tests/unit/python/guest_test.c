@@ -261,6 +261,41 @@ static void every_engine_of_the_table_is_sound(void **state)
 	assert_in_range(count, 1, FBT_PYTHON_SLOTS);
 }
 
+static enum python_torch_wait torch_wait(struct fixture *fixture, uint32_t served, uint32_t state,
+					 uint64_t begin_ns, uint64_t end_ns)
+{
+	struct fbt_python_torch *torch = &fixture->page->torch;
+
+	torch->served = served;
+	torch->state = state;
+	torch->begin_ns = begin_ns;
+	torch->end_ns = end_ns;
+	return python_guest__torch_wait(fixture->guest, 7);
+}
+
+static void the_end_of_a_window_waits_for_a_step_or_for_pytorch(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(open_sealed(fixture), 0);
+	assert_int_equal(torch_wait(fixture, 0, FBT_TORCH_NONE, 0, 0), PYTHON_TORCH_NOTHING);
+	assert_int_equal(torch_wait(fixture, 6, FBT_TORCH_DONE, 5, 9), PYTHON_TORCH_NOTHING);
+	/* It is just being started. */
+	assert_int_equal(torch_wait(fixture, 6, FBT_TORCH_DONE, 10, 0), PYTHON_TORCH_AT_IT);
+	assert_int_equal(torch_wait(fixture, 7, FBT_TORCH_ON, 10, 0), PYTHON_TORCH_STEP);
+	fixture->page->torch_stops = 1;
+	assert_int_equal(torch_wait(fixture, 7, FBT_TORCH_ON, 10, 0), PYTHON_TORCH_AT_IT);
+	assert_int_equal(torch_wait(fixture, 7, FBT_TORCH_DONE, 10, 20), PYTHON_TORCH_NOTHING);
+}
+
+static void a_profiler_that_an_earlier_window_left_on_is_not_waited_for(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(open_sealed(fixture), 0);
+	assert_int_equal(torch_wait(fixture, 6, FBT_TORCH_ON, 10, 0), PYTHON_TORCH_NOTHING);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -274,6 +309,8 @@ int main(void)
 		CASE(a_page_whose_tool_is_gone_is_taken),
 		CASE(a_page_whose_descriptor_is_closed_is_found_where_it_is_mapped),
 		CASE(a_mapped_page_that_can_shrink_is_not_taken),
+		CASE(the_end_of_a_window_waits_for_a_step_or_for_pytorch),
+		CASE(a_profiler_that_an_earlier_window_left_on_is_not_waited_for),
 		CASE(a_lease_that_has_ended_is_taken_again),
 		CASE(the_lease_of_another_tool_is_left_alone),
 		CASE(an_order_that_nobody_takes_is_withdrawn),
