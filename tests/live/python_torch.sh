@@ -120,7 +120,10 @@ holds 'the execution trace is what the double wrote' files \
 	"[n['id'] for n in ET['nodes']] == list(range(len(ET['nodes']))) and len(ET['nodes']) >= 40"
 holds 'operators are in the steps of their thread, on one clock' files \
 	"len(ops) >= 40 and all(inside(e) for e in ops[:-2]) and ops[0]['tid'] == T['thread']"
-holds 'our calls are beside them' files "any(e['name'] == 'getppid' for e in E)"
+# In each step is an operator, and in that a getppid, which is in a lane of its own.
+holds 'our calls are beside them, in each step' files \
+	"all(any(e['name'] == 'getppid' and e['tid'] % 100000000 == o['tid'] and -500 < e['ts'] - o['ts'] < o['dur'] + 500
+		for e in E) for o in ops[1:-2])"
 holds 'its steps are marked, and not judged' files \
 	"W['profiled_steps'] == sum(s.get('profiled', False) for s in S) and W['judged_steps'] == 0 and
 	abs(W['profiled_steps'] - seen) <= 1 and seen >= 40"
