@@ -178,13 +178,37 @@ static int find_usdt(struct python_interpreter *interpreter, const struct image 
 	return err == -EBADMSG ? 0 : err;
 }
 
+/* "gc_collect_main", or as GCC names it where it was optimized: "gc_collect_main.lto_priv.0". */
+bool python_is_collector(const char *symbol, const char *name)
+{
+	static const char *const suffixes[] = {".lto_priv.", ".constprop.", ".isra.", ".llvm."};
+	size_t length = strlen(name);
+
+	if (strncmp(symbol, name, length) != 0)
+		return false;
+	symbol += length;
+	while (*symbol) {
+		size_t digits = 0;
+
+		for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]) && !digits; i++) {
+			length = strlen(suffixes[i]);
+			if (!strncmp(symbol, suffixes[i], length))
+				digits = strspn(symbol + length, "0123456789");
+		}
+		if (!digits)
+			return false;
+		symbol += length + digits;
+	}
+	return true;
+}
+
 /* The only symbol of that name: of two, neither would be all collections. */
 static const struct elf_symbol *find_symbol(const struct image *image, const char *name)
 {
 	const struct elf_symbol *found = NULL;
 
 	for (size_t i = 0; i < image->symbols.count; i++) {
-		if (strcmp(image->symbols.items[i].name, name) != 0)
+		if (!python_is_collector(image->symbols.items[i].name, name))
 			continue;
 		if (found)
 			return NULL;
@@ -228,6 +252,9 @@ static int find_function(struct python_interpreter *interpreter, struct image *i
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	err = take_function(interpreter, function);
+	/* Arguments may be missing from what was specialised. */
+	if (strstr(symbol->name, ".constprop.") || strstr(symbol->name, ".isra."))
+		interpreter->generation.where = FBT_GC_NOWHERE;
 	step_function_free(function);
 	return err;
 }
