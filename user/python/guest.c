@@ -230,7 +230,11 @@ static bool is_library(const struct mapping *mapping, const void *nothing)
 
 bool python_guest_is_inherited(uint32_t tgid)
 {
-	return !python_guest_is_there(tgid) &&
+	struct thread_stat stat;
+
+	/* A preloaded library that was there before the interpreter has no page either. */
+	return !thread_stat_read(&stat, (struct proc_ref){.tgid = tgid}) &&
+	       stat.flags & THREAD_FORKED && !python_guest_is_there(tgid) &&
 	       maps_search(processes_live_thread(tgid), LIBRARY_NAME, is_library, NULL);
 }
 

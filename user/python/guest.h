@@ -28,8 +28,8 @@ int python_guest__open(struct python_guest **guest, uint32_t tgid, uint32_t *hol
 bool python_guest_is_there(uint32_t tgid);
 
 /*
- * Whether a process has the library's code only: it was forked from one with the library, so it has
- * neither a page nor a thread of it.
+ * Whether a process has the library's code only because it was forked, without execve, from one
+ * with the library: it has neither a page nor a thread of it.
  */
 bool python_guest_is_inherited(uint32_t tgid);
 

@@ -11,8 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "python/engines.h"
@@ -261,6 +265,46 @@ static void every_engine_of_the_table_is_sound(void **state)
 	assert_in_range(count, 1, FBT_PYTHON_SLOTS);
 }
 
+/* A file of the library's name, mapped as code. */
+static void *map_library(void)
+{
+	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	char folder[] = "/tmp/guest_test.XXXXXX", path[96];
+	void *code;
+	int fd;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/libferrum_python.so", folder);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0700);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	code = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_true(code != MAP_FAILED);
+	close(fd);
+	unlink(path);
+	rmdir(folder);
+	return code;
+}
+
+static void only_a_forked_process_has_inherited_the_library(void **state)
+{
+	void *code = map_library();
+	bool own = python_guest_is_inherited((uint32_t)getpid()), childs;
+	pid_t child = fork();
+
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	childs = python_guest_is_inherited((uint32_t)child);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	munmap(code, (size_t)sysconf(_SC_PAGESIZE));
+	/* It was loaded before the interpreter, or could not start. */
+	assert_false(own);
+	assert_true(childs);
+}
+
 static enum python_torch_wait torch_wait(struct fixture *fixture, uint32_t served, uint32_t state,
 					 uint64_t begin_ns, uint64_t end_ns)
 {
@@ -309,6 +353,7 @@ int main(void)
 		CASE(a_page_whose_tool_is_gone_is_taken),
 		CASE(a_page_whose_descriptor_is_closed_is_found_where_it_is_mapped),
 		CASE(a_mapped_page_that_can_shrink_is_not_taken),
+		cmocka_unit_test(only_a_forked_process_has_inherited_the_library),
 		CASE(the_end_of_a_window_waits_for_a_step_or_for_pytorch),
 		CASE(a_profiler_that_an_earlier_window_left_on_is_not_waited_for),
 		CASE(a_lease_that_has_ended_is_taken_again),
