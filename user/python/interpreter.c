@@ -70,11 +70,6 @@ struct python_generation python_generation_parse(const char *arguments)
 	return found;
 }
 
-static bool is_interpreter(const struct mapping *mapping)
-{
-	return mapping->path && mapping->executable && python_use_minor(mapping_name(mapping));
-}
-
 static bool has_runtime(uint32_t tgid, const struct mapping *mapping)
 {
 	struct elf_symbol runtime;
@@ -98,7 +93,7 @@ static const struct mapping *choose(uint32_t tgid, const mapping_vec *maps)
 		bool is_library = !strncmp(mapping_name(mapping), "lib", 3);
 		const struct mapping **kind = is_library ? &library : &program;
 
-		if (is_interpreter(mapping) && !*kind)
+		if (!*kind && python_use_version(tgid, mapping).minor)
 			*kind = mapping;
 	}
 	if (!library || (program && has_runtime(tgid, program)))
@@ -302,7 +297,7 @@ static int fill(struct python_interpreter *interpreter, struct image *image, uin
 	interpreter->inode = mapping->inode;
 	interpreter->device_major = mapping->device_major;
 	interpreter->device_minor = mapping->device_minor;
-	interpreter->minor = python_use_minor(mapping_name(mapping));
+	interpreter->minor = python_use_version(tgid, mapping).minor;
 	interpreter->path = strdup(mapping->path);
 	interpreter->fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
 	if (!interpreter->path || interpreter->fd < 0)

@@ -256,7 +256,7 @@ static void inject_python(struct steps_found *found, const struct traced *traced
 	/* --inject is for what there is, --python=inject for Python. */
 	if (err == -ENOENT && traced->wanted && !options->inject && !found->live->quiet)
 		log_warn("process %u: --python=inject: no CPython: no file of it is called "
-			 "python3.N or libpython3.N",
+			 "python3.N or libpython3.N, or exports what python3 does",
 			 traced->tgid);
 	free(path);
 }
