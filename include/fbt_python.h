@@ -168,9 +168,10 @@ struct fbt_python_page {
 	__u32 order;
 	__u32 command; /* enum fbt_python_command */
 	__u32 tool; /* pid of the tool that may give orders; 0: none, or one whose lease is over */
-	__u64 lease_ns; /* CLOCK_MONOTONIC: when the library disarms by itself */
-	__u32 lapses;	/* how often it did */
-	__u32 reserved;
+	__u64 lease_ns;	   /* CLOCK_MONOTONIC: when the library disarms by itself */
+	__u32 lapses;	   /* how often it did */
+	__u32 torch_stops; /* 1: PyTorch stops and exports, which may take long; set by the library
+			    */
 	__u64 gil_wait_ns; /* of the last order */
 	__u64 gil_hold_ns;
 	char text[128]; /* why the library is dead, or does not take an order yet; else "" */

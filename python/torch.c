@@ -134,15 +134,18 @@ static void stop(struct guest *guest)
 	struct fbt_python_torch *shared = &guest->page->torch;
 	struct python_torch *torch = &guest->torch;
 	bool keep = !torch->is_cancelled;
-	bool good = torch_calls_stop(&guest->python, shared->flags, keep ? torch->kineto.fd : -1,
-				     shared->text, sizeof(shared->text));
+	bool good;
 
+	__atomic_store_n(&guest->page->torch_stops, 1, __ATOMIC_RELEASE);
+	good = torch_calls_stop(&guest->python, shared->flags, keep ? torch->kineto.fd : -1,
+				shared->text, sizeof(shared->text));
 	if (!keep || !good)
 		python_torch_close(torch);
 	torch->is_cancelled = 0;
 	__atomic_store_n(&shared->end_ns, now_ns(), __ATOMIC_RELEASE);
 	__atomic_store_n(&torch->is_on, 0, __ATOMIC_RELEASE);
 	answer(guest, good && keep ? FBT_TORCH_DONE : FBT_TORCH_FAILED);
+	__atomic_store_n(&guest->page->torch_stops, 0, __ATOMIC_RELEASE);
 }
 
 /* Why the window ends before the tool ends it; NULL: it does not. */

@@ -344,6 +344,9 @@ static int complete_python(struct options *options)
 		options->gpu.mode = GPU_INJECT;
 	if (options->inject && options->python == PYTHON_AUTO)
 		options->python = PYTHON_INJECT;
+	if (!is_x86_64() && options->inject)
+		return usage_error("--inject: libraries are loaded into running processes, and "
+				   "Python functions can be steps, on x86-64 only");
 	if (!is_x86_64() && wants_python(options))
 		return usage_error("Python functions can be steps on x86-64 only");
 	if (count_python_steps(options) > FBT_PYTHON_SLOTS)

@@ -148,8 +148,8 @@ for time in $(seq $TIMES); do
 	trace_ranks slowed $number "${pids[$number]}"
 	# No fact: on two CPUs both ranks and EngineCore spin, so each waits for the others as long.
 	tell_ranks
-	make_group || continue
 	NAME="starved, $time"
+	make_group || { echo "SKIP $NAME: no cgroup with a limit of CPU time can be made here" && continue; }
 	trace_ranks starved $number "${pids[$number]}"
 	names_limit $number
 	rmdir "$group" && group=

@@ -49,13 +49,12 @@ while read -r version path; do
 	is "$version: and all of them are answered" "$unanswered" 0
 done < <(interpreters)
 
-# start_forked: the engine is a child that was forked; its pid is in CHILD
+# start_forked COMMAND…: the engine is a child that was forked; its pid is in CHILD
 start_forked()
 {
 	rm -f "$TMP/truth.json" "$TMP/go"
 	mkfifo "$TMP/go" "$TMP/ready"
-	LD_PRELOAD=$LIBRARY /usr/bin/python3 tests/live/python/forked.py "$TMP/truth.json" 300 \
-		<"$TMP/go" >"$TMP/ready" 7>&- &
+	"$@" tests/live/python/forked.py "$TMP/truth.json" 300 <"$TMP/go" >"$TMP/ready" 7>&- &
 	ENGINE=$!
 	exec 7>"$TMP/go"
 	read -r CHILD <"$TMP/ready"
@@ -64,7 +63,7 @@ start_forked()
 
 for mode in auto inject; do
 	rm -f "${OUT:?}".*
-	start_forked
+	start_forked env LD_PRELOAD="$LIBRARY" /usr/bin/python3
 	run_tool -p "$CHILD" --python=$mode
 	wait_attached "$TOOL" || not_ok "forked, $mode: the tool attaches"
 	go
@@ -75,10 +74,31 @@ for mode in auto inject; do
 		'T["calls"] == 300 == sum(s["kind"] == "EngineCore.step" for s in S) and
 		T["requests"] == sum(s["arg.n_requests"] for s in S)'
 done
-start_forked
+start_forked env LD_PRELOAD="$LIBRARY" /usr/bin/python3
 run_tool -p "$CHILD" -d 0.1
 end_tool
 has 'forked, without --python=inject: it is told' "$OUT.err" "no Python steps in $CHILD .*--python=inject"
 go
 wait "$ENGINE"
+
+# A copy of the interpreter is called python3, without a version: "python3 -m venv --copies".
+mkdir -p "$TMP/venv/bin"
+cp "$(readlink -f /usr/bin/python3)" "$TMP/venv/bin/python3"
+echo 'home = /usr/bin' >"$TMP/venv/pyvenv.cfg"
+start_forked "$TMP/venv/bin/python3"
+run_tool -p "$CHILD" -d 0.1
+end_tool
+has 'a copy called python3: what --python=inject would add' "$OUT.err" 'runs Python: with --python=inject'
+go
+wait "$ENGINE"
+rm -f "${OUT:?}".*
+start_forked "$TMP/venv/bin/python3"
+run_tool -p "$CHILD" --python=inject
+wait_attached "$TOOL" || not_ok 'a copy called python3: the tool attaches'
+go
+wait "$ENGINE"
+is 'a copy called python3: it ends as ever' $? 0
+end_tool
+fact 'a copy called python3: each call is a step' \
+	'T["calls"] == 300 == sum(s["kind"] == "EngineCore.step" for s in S)'
 finish

@@ -61,6 +61,56 @@ def other_tools():
         fact(f'{label}: {name}: the program ends as ever', target.end() == 0)
 
 
+def replaced():
+    """The program assigns another function to the attribute of the class."""
+    target = start()
+    # Once it answers, its functions are there.
+    target.ask('work')
+    tool = drive.Tool(driver, target.pid)
+    tool.arm('__main__:Core.step')
+    target.ask('work')
+    before = tool.calls()
+    answer = target.ask('replace_step')['answer']
+    fact(f'{label}: replaced while armed: the program has its own', answer == [True, -1, 6], answer)
+    fact(f'{label}: replaced while armed: only calls of the old one are counted', (before, tool.calls()) == (100, 101),
+         (before, tool.calls()))
+    tool.ask('disarm')
+    answer = target.ask('is_replaced')['answer']
+    fact(f"{label}: replaced while armed: the program's assignment stays", answer == [True, -1, 6], answer)
+    tool.arm('__main__:Core.step')
+    target.ask('is_replaced')
+    fact(f'{label}: replaced while armed: the next trace has the new one', tool.calls() == 1, tool.calls())
+    tool.ask('disarm')
+    tool.kill()
+    fact(f'{label}: replaced while armed: the program ends as ever', target.end() == 0)
+
+
+def recursion():
+    target = start()
+    plain = target.ask('recurse')['answer']
+    tool = drive.Tool(driver, target.pid)
+    tool.arm('__main__:Core.deep')
+    armed = target.ask('recurse')['answer']
+    slot = tool.ask('count')['slots'][0]
+    tool.ask('disarm')
+    after = target.ask('recurse')['answer']
+    fact(f'{label}: recursion without end: it is told as ever', armed[1] == plain[1] and armed[0] > 100, (plain, armed))
+    fact(f'{label}: recursion without end: each begin has its end', slot['begun'] == slot['ended'] >= armed[0] - 1,
+         (slot, armed))
+    fact(f'{label}: recursion without end: and after', after == plain, (plain, after))
+    tool.kill()
+    fact(f'{label}: recursion without end: the program ends as ever', target.end() == 0)
+
+
+def jit():
+    target = drive.Process(interpreter, PROGRAM, env=drive.environment(library, PYTHON_JIT='1'))
+    if target.ask('has_jit')['answer']:
+        beside('PYTHON_JIT=1', target, 'work_hot')
+    else:
+        print(f'SKIP {label}: PYTHON_JIT=1: this interpreter has no JIT', flush=True)
+    fact(f'{label}: PYTHON_JIT=1: the program ends as ever', target.end() == 0)
+
+
 def coverage():
     lines = []
     for armed in False, True:
@@ -180,7 +230,7 @@ def ends():
                  all(end == plain for end in seen), (plain, seen))
 
 
-parts = [other_tools, children, ends] + [coverage, debugger] * bool(packages) + [compiled] * bool(torch)
+parts = [other_tools, replaced, recursion, jit, children, ends] + [coverage, debugger] * bool(packages) + [compiled] * bool(torch)
 for part in parts:
     began = time.monotonic()
     part()

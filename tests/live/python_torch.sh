@@ -18,7 +18,7 @@ start()
 	local mode=$1
 
 	shift
-	rm -f "$LOG" "$TMP/end" "$TMP/idle"
+	rm -f "$LOG" "$TMP/end" "$TMP/idle" "$TMP/hang"
 	: >"$LOG"
 	start_waiting "$python" tests/live/python/torch_engine.py "$LOG" "$mode" "$TMP"
 	run_waiting -p "$ENGINE" --python=inject --torch-trace --step 'py:__main__:Engine.step' \
@@ -120,7 +120,10 @@ holds 'the execution trace is what the double wrote' files \
 	"[n['id'] for n in ET['nodes']] == list(range(len(ET['nodes']))) and len(ET['nodes']) >= 40"
 holds 'operators are in the steps of their thread, on one clock' files \
 	"len(ops) >= 40 and all(inside(e) for e in ops[:-2]) and ops[0]['tid'] == T['thread']"
-holds 'our calls are beside them' files "any(e['name'] == 'getppid' for e in E)"
+# In each step is an operator, and in that a getppid, which is in a lane of its own.
+holds 'our calls are beside them, in each step' files \
+	"all(any(e['name'] == 'getppid' and e['tid'] % 100000000 == o['tid'] and -500 < e['ts'] - o['ts'] < o['dur'] + 500
+		for e in E) for o in ops[1:-2])"
 holds 'its steps are marked, and not judged' files \
 	"W['profiled_steps'] == sum(s.get('profiled', False) for s in S) and W['judged_steps'] == 0 and
 	abs(W['profiled_steps'] - seen) <= 1 and seen >= 40"
@@ -160,6 +163,41 @@ close_window 1
 end old
 holds 'an old PyTorch: by the thread that started it' files \
 	"[l['thread'] == T['thread'] for l in L if l['call'] == 'disable'] == [True] and len(ops) >= 20"
+
+# hangs NAME MODE WHAT: an engine that makes no more step (idle), or whose step does not end (hang). The first
+# window ends by its flag alone, the second is no longer waited for once a signal comes, by the same tool.
+hangs()
+{
+	local name=$1 what=$3 begin=$SECONDS
+
+	start "$2"
+	open_window 1
+	await step 20
+	touch "$TMP/$what"
+	sleep 0.5
+	begin=$SECONDS
+	close_window 1
+	holds "$name: not waited for in vain for long" [ $((SECONDS - begin)) -lt 30 ]
+	has "$name: it is told" "$OUT.err" 'no step has ended since the window did'
+	rm "$TMP/$what"
+	await disable
+	open_window 2
+	await enable 2
+	touch "$TMP/$what"
+	sleep 0.5
+	rm "$FLAG"
+	wait_for_line 'Ctrl-C ends the wait' 2
+	begin=$SECONDS
+	kill -INT "$TOOL"
+	wait "$TOOL"
+	is "$name: a signal ends the wait, and the tool" $? 0
+	holds "$name: at once" [ $((SECONDS - begin)) -lt 5 ]
+	is "$name: both windows have our own trace" "$(count 'ferrum_trace_*.json')" 2
+	end "$name"
+}
+
+hangs 'a step that hangs' new hang
+hangs 'an old PyTorch, idle' old idle
 
 # The window ends while PyTorch is just starting; no step of the engine comes afterwards.
 SLOW=2 start old

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/end_signals.h"
 
 #define END_NS	NS_PER_S
 #define TURN_MS 100
@@ -29,15 +30,6 @@ bool timed_write_in_window(void)
 	return !sigprocmask(SIG_BLOCK, NULL, &blocked) && sigismember(&blocked, SIGINT) == 1;
 }
 
-static bool is_end_asked_for(void)
-{
-	sigset_t pending;
-
-	return !sigpending(&pending) &&
-	       (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
-		sigismember(&pending, SIGHUP) == 1);
-}
-
 /* 0 once fd is writable or has failed: the write tells which. */
 static int await_room(int fd, uint64_t wait_ns)
 {
@@ -49,7 +41,7 @@ static int await_room(int fd, uint64_t wait_ns)
 		if (count < 0 && errno != EINTR)
 			return 0;
 		waited_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
-		if (waited_ns >= wait_ns || (waited_ns >= END_NS && is_end_asked_for()))
+		if (waited_ns >= wait_ns || (waited_ns >= END_NS && end_signals_came()))
 			return -ETIMEDOUT;
 		turn_ms = TURN_MS;
 	}

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fbt_gpu.h"
+#include "fbt_python.h"
 #include "inject/check_program.h"
 #include "inject/place.h"
 #include "inject/python_use.h"
@@ -206,14 +207,17 @@ static void check_memory(struct inject_verdict *verdict, const char *name, uint6
 }
 
 /* The limit applies to memfds as well. A write beyond it raises SIGXFSZ. */
-static void check_file_size(struct inject_verdict *verdict, struct proc_ref process)
+static void check_file_size(struct inject_verdict *verdict, struct proc_ref process,
+			    enum inject_purpose purpose)
 {
 	uint64_t limit = limit_read(process, "Max file size");
+	uint64_t needed = purpose == INJECT_FOR_PYTHON ? FBT_PYTHON_PAGE_BYTES
+						       : FBT_GPU_HEADER_BYTES + FBT_GPU_RING_BYTES;
 
-	if (limit < FBT_GPU_HEADER_BYTES + FBT_GPU_RING_BYTES)
+	if (limit < needed)
 		inject_refuse(verdict, "limits",
 			      "RLIMIT_FSIZE is %" PRIu64
-			      " KiB, less than what the shim shares: " INSTEAD,
+			      " KiB, less than what the library shares: " INSTEAD,
 			      limit >> 10);
 }
 
@@ -253,14 +257,15 @@ static void check_threads(struct inject_verdict *verdict, struct proc_ref proces
 			      "raise it (docker update --pids-limit), or " INJECT_INSTEAD);
 }
 
-static void check_room(struct inject_verdict *verdict, struct proc_ref process)
+static void check_room(struct inject_verdict *verdict, struct proc_ref process,
+		       enum inject_purpose purpose)
 {
 	struct thread_status status;
 
 	if (thread_status_read(&status, process))
 		return;
 	check_files(verdict, process);
-	check_file_size(verdict, process);
+	check_file_size(verdict, process, purpose);
 	check_memory(verdict, "RLIMIT_AS", limit_read(process, "Max address space"),
 		     status.size_kib);
 	check_memory(verdict, "RLIMIT_DATA", limit_read(process, "Max data size"), status.data_kib);
@@ -331,7 +336,8 @@ static void refuse_libc(struct inject_verdict *verdict, const struct inject_libc
 
 	if (err == -ESRCH)
 		inject_refuse(verdict, "libc",
-			      "no libc.so.6 is mapped: the shim needs a program linked with glibc");
+			      "no libc.so.6 is mapped: the library needs a program linked with "
+			      "glibc");
 	else if (err == -EEXIST)
 		inject_refuse(verdict, "libc",
 			      "two are mapped (dlmopen, an audit library?): " INJECT_INSTEAD);
@@ -361,13 +367,13 @@ static void check_libc(struct inject_target *target, struct inject_verdict *verd
 }
 
 static void check_all(struct inject_target *target, struct inject_verdict *verdict,
-		      const mapping_vec *maps)
+		      const mapping_vec *maps, enum inject_purpose purpose)
 {
 	check_state(verdict, target->process);
 	inject_check_processor(verdict);
 	inject_check_program(verdict, target->process, maps);
 	check_libc(target, verdict, maps);
-	check_room(verdict, target->process);
+	check_room(verdict, target->process, purpose);
 	inject_check_namespaces(verdict, target->process);
 }
 
@@ -431,7 +437,7 @@ int inject_check(struct inject_target *target, struct inject_verdict *verdict, u
 		check_memfd(verdict);
 		if (purpose == INJECT_FOR_PYTHON)
 			check_map_files(verdict);
-		check_all(target, verdict, &maps);
+		check_all(target, verdict, &maps, purpose);
 	}
 out:
 	maps_free(&maps);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fbt_python.h"
+#include "elf/symbols.h"
 #include "inject/place.h"
 #include "proc/process.h"
 
@@ -40,6 +41,73 @@ bool python_use_is_threaded(const char *name)
 	return at[strspn(at, "0123456789")] == 't';
 }
 
+/* "python3", as a copy of the program is called, and no library or extension module. */
+static bool may_be_interpreter(const char *name)
+{
+	return !strncmp(name, "python", 6) && !strchr(name, '.');
+}
+
+/* Before 3.11 the version is not exported, but each has functions that the one before had not. */
+static struct python_version version_by_functions(struct elf_file *file)
+{
+	static const char *const names[] = {"PyFrame_GetBack", "PyModule_AddObjectRef",
+					    "_Py_MergeZeroLocalRefcount"};
+	uint64_t addresses[3] = {0};
+
+	inject_exports_find(file, names, 3, addresses);
+	return (struct python_version){
+		.minor = addresses[1]	? 10
+			 : addresses[0] ? 9
+					: 8,
+		.threaded = addresses[2],
+	};
+}
+
+struct python_version python_use_exports(struct elf_file *file)
+{
+	struct python_version version = {0};
+	struct elf_symbol symbol;
+	uint32_t number;
+
+	if (elf_object_find(file, "_PyRuntime", &symbol))
+		return version;
+	version = version_by_functions(file);
+	/* PY_VERSION_HEX: 0x030b02f0. */
+	if (!elf_object_find(file, "Py_Version", &symbol) &&
+	    !elf_file__read(file, symbol.address, &number, sizeof(number)) && number >> 24 == 3)
+		version.minor = number >> 16 & 0xff;
+	return version;
+}
+
+static struct python_version version_by_exports(uint32_t tgid, const struct mapping *mapping)
+{
+	struct python_version version = {0};
+	struct elf_file *file = NULL;
+	int fd = mapping_open(tgid, mapping);
+
+	if (fd >= 0 && !elf_file__open(&file, fd))
+		version = python_use_exports(file);
+	elf_file__free(file);
+	if (fd >= 0)
+		close(fd);
+	return version;
+}
+
+struct python_version python_use_version(uint32_t tgid, const struct mapping *mapping)
+{
+	struct python_version version = {0};
+	const char *name;
+
+	if (!mapping->path || !mapping->executable)
+		return version;
+	name = mapping_name(mapping);
+	version.minor = python_use_minor(name);
+	version.threaded = python_use_is_threaded(name);
+	if (!version.minor && may_be_interpreter(name))
+		return version_by_exports(tgid, mapping);
+	return version;
+}
+
 static bool is_known(unsigned int minor, bool threaded)
 {
 	return minor >= PYTHON_MINOR_MIN && minor <= PYTHON_MINOR_MAX &&
@@ -47,43 +115,37 @@ static bool is_known(unsigned int minor, bool threaded)
 }
 
 /* For maps_search. */
-struct version {
-	unsigned int minor;
-	bool threaded;
+struct look {
+	uint32_t tgid;
+	struct python_version version;
 };
 
 static bool take_version(const struct mapping *mapping, const void *ctx)
 {
-	struct version *version = *(struct version *const *)ctx;
+	struct look *look = *(struct look *const *)ctx;
 
-	if (!mapping->path || !mapping->executable)
-		return false;
-	version->minor = python_use_minor(mapping_name(mapping));
-	version->threaded = python_use_is_threaded(mapping_name(mapping));
-	return version->minor;
+	look->version = python_use_version(look->tgid, mapping);
+	return look->version.minor;
 }
 
 bool python_use_is_supported(uint32_t tgid, unsigned int *minor)
 {
-	struct version version = {0}, *ctx = &version;
+	struct look look = {.tgid = processes_live_thread(tgid)}, *ctx = &look;
 
-	maps_search(processes_live_thread(tgid), "python3.", take_version, &ctx);
-	*minor = version.minor;
-	return is_known(version.minor, version.threaded);
-}
-
-static bool is_interpreter(const struct mapping *mapping, const void *nothing)
-{
-	return mapping->path && mapping->executable && python_use_minor(mapping_name(mapping));
+	maps_search(look.tgid, "python", take_version, &ctx);
+	*minor = look.version.minor;
+	return is_known(look.version.minor, look.version.threaded);
 }
 
 bool python_use_is_there(uint32_t tgid)
 {
+	struct look look = {.tgid = processes_live_thread(tgid)}, *ctx = &look;
+
 #ifndef __x86_64__
 	/* There is no library for it. */
 	return false;
 #endif
-	return maps_search(processes_live_thread(tgid), "python3.", is_interpreter, NULL);
+	return maps_search(look.tgid, "python", take_version, &ctx);
 }
 
 /* Whether a mapped file exports the functions that the library needs. A frozen program may not. */
@@ -108,8 +170,8 @@ static bool exports_api(uint32_t tgid, const struct mapping *mapping)
 
 struct interpreter {
 	const struct mapping *file; /* that exports the API: the program, or its library; or NULL */
-	const char *name;	    /* of that file, else of the first one */
-	unsigned int count;	    /* of the Python versions that are mapped */
+	struct python_version version; /* of that file, else of the first one */
+	unsigned int count;	       /* of the Python versions that are mapped */
 };
 
 static struct interpreter find_interpreter(uint32_t tgid, const mapping_vec *maps)
@@ -118,20 +180,17 @@ static struct interpreter find_interpreter(uint32_t tgid, const mapping_vec *map
 	unsigned int minor = 0;
 
 	vec_for_each (mapping, maps) {
-		unsigned int own;
+		struct python_version own = python_use_version(tgid, mapping);
 
-		if (!mapping->path || !mapping->executable)
+		if (!own.minor)
 			continue;
-		own = python_use_minor(mapping_name(mapping));
-		if (!own)
-			continue;
-		found.count += own != minor;
-		minor = own;
-		if (!found.name)
-			found.name = mapping_name(mapping);
+		found.count += own.minor != minor;
+		minor = own.minor;
+		if (!found.version.minor)
+			found.version = own;
 		if (!found.file && exports_api(tgid, mapping)) {
 			found.file = mapping;
-			found.name = mapping_name(mapping);
+			found.version = own;
 		}
 	}
 	return found;
@@ -163,8 +222,8 @@ void inject_check_python(struct inject_verdict *verdict, struct proc_ref process
 		inject_refuse(verdict, "Python", "no python3 is mapped: it is no CPython process");
 		return;
 	}
-	minor = python_use_minor(interpreter.name);
-	threaded = python_use_is_threaded(interpreter.name);
+	minor = interpreter.version.minor;
+	threaded = interpreter.version.threaded;
 	if (interpreter.count > 1)
 		inject_refuse(verdict, "Python", "two interpreters are mapped: " INJECT_INSTEAD);
 	else if (!is_known(minor, threaded))

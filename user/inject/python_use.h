@@ -11,17 +11,30 @@
 #include "inject/verdict.h"
 #include "proc/maps.h"
 
+struct elf_file;
+
+struct python_version {
+	unsigned int minor; /* 3.minor; 0: no interpreter */
+	bool threaded;	    /* a free-threaded build */
+};
+
 /*
- * Whether a process runs CPython, by the names of its program and libraries: "python3.11",
- * "libpython3.12.so.1.0".
+ * The interpreter that a mapped file is, by its name: "python3.11", "libpython3.12.so.1.0". If that
+ * is only "python3" or "python", as of a copy ("python3 -m venv --copies"), by what it exports.
  */
+struct python_version python_use_version(uint32_t tgid, const struct mapping *mapping);
+
+/* The same by what a file exports: one that is linked with libpython exports nothing of it. */
+struct python_version python_use_exports(struct elf_file *file);
+
+/* Whether a process runs CPython, by the same. */
 bool python_use_is_there(uint32_t tgid);
 
 /* Versions of CPython that the library knows. */
 #define PYTHON_MINOR_MIN 9
 #define PYTHON_MINOR_MAX 14
 
-/* The version, 3.*minor, by the same names, and whether it is one that the library knows. */
+/* The version, 3.*minor, by the same, and whether it is one that the library knows. */
 bool python_use_is_supported(uint32_t tgid, unsigned int *minor);
 
 /*

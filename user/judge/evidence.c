@@ -222,7 +222,8 @@ static int show_held(struct evidence *evidence, const struct window *window, str
 int evidence__push(struct evidence *evidence, const struct window *window, struct step *step,
 		   bool escalated)
 {
-	bool shown = escalated || step->kind_number <= EVIDENCE_FIRST ||
+	/* PyTorch's operators of a profiled step are shown beside its calls. */
+	bool shown = escalated || step->kind_number <= EVIDENCE_FIRST || step_is_profiled(step) ||
 		     window->record.detail == FBT_DETAIL_ALL;
 	struct lane *lane = find_lane(evidence, &step->record);
 	int err = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * Which calls are shown: those of escalated steps, of the context steps before and after them on
- * the same thread, and of the first EVIDENCE_FIRST steps of each kind; with --detail all, all
- * calls. The calls of the last context steps of each thread are held until that is known.
+ * the same thread, of the first EVIDENCE_FIRST steps of each kind, and of steps in which PyTorch's
+ * profiler was on; with --detail all, all calls. The calls of the last context steps of each thread
+ * are held until that is known.
  */
 #ifndef FBT_JUDGE_EVIDENCE_H
 #define FBT_JUDGE_EVIDENCE_H

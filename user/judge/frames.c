@@ -269,9 +269,14 @@ static bool starts_with_one_of(const char *text, const char *const *words, size_
 static bool is_interpreter(const struct code *code)
 {
 	static const char *const names[] = {"python3.", "libpython3."};
+	const char *name;
 
-	return code && !is_script(code) &&
-	       starts_with_one_of(file_name(code->path), names, sizeof(names) / sizeof(names[0]));
+	if (!code || is_script(code))
+		return false;
+	name = file_name(code->path);
+	/* A copy of the program, as venv makes, has the name by which it is called. */
+	return !strcmp(name, "python3") || !strcmp(name, "python") ||
+	       starts_with_one_of(name, names, sizeof(names) / sizeof(names[0]));
 }
 
 /* Of an interpreter: it only calls the next function. */

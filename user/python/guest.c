@@ -230,7 +230,11 @@ static bool is_library(const struct mapping *mapping, const void *nothing)
 
 bool python_guest_is_inherited(uint32_t tgid)
 {
-	return !python_guest_is_there(tgid) &&
+	struct thread_stat stat;
+
+	/* A preloaded library that was there before the interpreter has no page either. */
+	return !thread_stat_read(&stat, (struct proc_ref){.tgid = tgid}) &&
+	       stat.flags & THREAD_FORKED && !python_guest_is_there(tgid) &&
 	       maps_search(processes_live_thread(tgid), LIBRARY_NAME, is_library, NULL);
 }
 
@@ -465,6 +469,21 @@ void python_guest__torch(const struct python_guest *guest, uint32_t window,
 	answer->end_ns = our_time(guest, &torch->end_ns);
 	answer->begin_ns = our_time(guest, &torch->begin_ns);
 	end_text(answer->text, sizeof(answer->text));
+}
+
+enum python_torch_wait python_guest__torch_wait(const struct python_guest *guest, uint32_t window)
+{
+	const struct fbt_python_torch *torch = &guest->page->torch;
+
+	if (load(&torch->state) != FBT_TORCH_ON)
+		return our_time(guest, &torch->begin_ns) && !our_time(guest, &torch->end_ns)
+			       ? PYTHON_TORCH_AT_IT
+			       : PYTHON_TORCH_NOTHING;
+	/* One of an earlier window, in a step that has not ended since: ours has not begun there.
+	 */
+	if (load(&torch->served) != window)
+		return PYTHON_TORCH_NOTHING;
+	return load(&guest->page->torch_stops) ? PYTHON_TORCH_AT_IT : PYTHON_TORCH_STEP;
 }
 
 void python_guest__answer(const struct python_guest *guest, unsigned int slot,

@@ -28,8 +28,8 @@ int python_guest__open(struct python_guest **guest, uint32_t tgid, uint32_t *hol
 bool python_guest_is_there(uint32_t tgid);
 
 /*
- * Whether a process has the library's code only: it was forked from one with the library, so it has
- * neither a page nor a thread of it.
+ * Whether a process has the library's code only because it was forked, without execve, from one
+ * with the library: it has neither a page nor a thread of it.
  */
 bool python_guest_is_inherited(uint32_t tgid);
 
@@ -101,6 +101,14 @@ void python_guest__end_torch(struct python_guest *guest);
  */
 void python_guest__torch(const struct python_guest *guest, uint32_t window,
 			 struct fbt_python_torch *answer);
+
+/* What the end of that window still waits for in a process. */
+enum python_torch_wait {
+	PYTHON_TORCH_NOTHING,
+	PYTHON_TORCH_STEP,  /* the end of a step, which may not come */
+	PYTHON_TORCH_AT_IT, /* PyTorch is just starting, or exports: the function stays armed */
+};
+enum python_torch_wait python_guest__torch_wait(const struct python_guest *guest, uint32_t window);
 
 /* A copy of a slot's answer, with all strings ended. */
 void python_guest__answer(const struct python_guest *guest, unsigned int slot,

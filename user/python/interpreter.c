@@ -70,11 +70,6 @@ struct python_generation python_generation_parse(const char *arguments)
 	return found;
 }
 
-static bool is_interpreter(const struct mapping *mapping)
-{
-	return mapping->path && mapping->executable && python_use_minor(mapping_name(mapping));
-}
-
 static bool has_runtime(uint32_t tgid, const struct mapping *mapping)
 {
 	struct elf_symbol runtime;
@@ -98,7 +93,7 @@ static const struct mapping *choose(uint32_t tgid, const mapping_vec *maps)
 		bool is_library = !strncmp(mapping_name(mapping), "lib", 3);
 		const struct mapping **kind = is_library ? &library : &program;
 
-		if (is_interpreter(mapping) && !*kind)
+		if (!*kind && python_use_version(tgid, mapping).minor)
 			*kind = mapping;
 	}
 	if (!library || (program && has_runtime(tgid, program)))
@@ -178,13 +173,37 @@ static int find_usdt(struct python_interpreter *interpreter, const struct image 
 	return err == -EBADMSG ? 0 : err;
 }
 
+/* "gc_collect_main", or as GCC names it where it was optimized: "gc_collect_main.lto_priv.0". */
+bool python_is_collector(const char *symbol, const char *name)
+{
+	static const char *const suffixes[] = {".lto_priv.", ".constprop.", ".isra.", ".llvm."};
+	size_t length = strlen(name);
+
+	if (strncmp(symbol, name, length) != 0)
+		return false;
+	symbol += length;
+	while (*symbol) {
+		size_t digits = 0;
+
+		for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]) && !digits; i++) {
+			length = strlen(suffixes[i]);
+			if (!strncmp(symbol, suffixes[i], length))
+				digits = strspn(symbol + length, "0123456789");
+		}
+		if (!digits)
+			return false;
+		symbol += length + digits;
+	}
+	return true;
+}
+
 /* The only symbol of that name: of two, neither would be all collections. */
 static const struct elf_symbol *find_symbol(const struct image *image, const char *name)
 {
 	const struct elf_symbol *found = NULL;
 
 	for (size_t i = 0; i < image->symbols.count; i++) {
-		if (strcmp(image->symbols.items[i].name, name) != 0)
+		if (!python_is_collector(image->symbols.items[i].name, name))
 			continue;
 		if (found)
 			return NULL;
@@ -228,6 +247,9 @@ static int find_function(struct python_interpreter *interpreter, struct image *i
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	err = take_function(interpreter, function);
+	/* Arguments may be missing from what was specialised. */
+	if (strstr(symbol->name, ".constprop.") || strstr(symbol->name, ".isra."))
+		interpreter->generation.where = FBT_GC_NOWHERE;
 	step_function_free(function);
 	return err;
 }
@@ -275,7 +297,7 @@ static int fill(struct python_interpreter *interpreter, struct image *image, uin
 	interpreter->inode = mapping->inode;
 	interpreter->device_major = mapping->device_major;
 	interpreter->device_minor = mapping->device_minor;
-	interpreter->minor = python_use_minor(mapping_name(mapping));
+	interpreter->minor = python_use_version(tgid, mapping).minor;
 	interpreter->path = strdup(mapping->path);
 	interpreter->fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
 	if (!interpreter->path || interpreter->fd < 0)

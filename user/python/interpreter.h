@@ -72,6 +72,12 @@ uint64_t python_interpreter_runtime(const struct python_interpreter *interpreter
 bool python_interpreter_place(const struct python_interpreter *interpreter,
 			      const struct mapping *mapping, struct python_place *place);
 
+/*
+ * Whether a symbol is the function of that name, also as a compiler names what it has specialised.
+ * Not a part of it, as "….cold" is.
+ */
+bool python_is_collector(const char *symbol, const char *name);
+
 /* The first argument of a USDT probe of x86-64, "-4@112(%rsp)"; FBT_GC_NOWHERE for other forms. */
 struct python_generation python_generation_parse(const char *arguments);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/end_signals.h"
 #include "base/log.h"
 #include "proc/open.h"
 #include "python/guest.h"
@@ -15,6 +16,11 @@
 /* The execution trace is in the memory of the engine until it is copied, and so is Kineto's. */
 #define EXECUTION_BYTES_MAX (1ull << 30)
 #define LOOK_US		    20000
+
+/* How long PyTorch may take to start and to export its traces, and a step of an engine to end. */
+#define EXPORT_NS (60 * NS_PER_S)
+#define STEP_NS	  (10 * NS_PER_S)
+#define TELL_NS	  NS_PER_S
 
 /* A number that no earlier window of these processes has. */
 static uint32_t new_number(void)
@@ -83,24 +89,18 @@ void python_torch_end(const struct python_steps *steps)
 		python_guest__end_torch(member.guest);
 }
 
-/* Or is just being started, which may take seconds: its function is not disarmed meanwhile. */
-static bool is_on(const struct fbt_python_torch *answer)
+/* The longest wait of all. */
+static enum python_torch_wait wait_of_all(const struct python_steps *steps, uint32_t window)
 {
-	return answer->state == FBT_TORCH_ON ||
-	       (answer->state == FBT_TORCH_NONE && answer->begin_ns && !answer->end_ns);
-}
-
-static bool is_on_somewhere(const struct python_steps *steps, uint32_t window)
-{
-	struct fbt_python_torch answer;
+	enum python_torch_wait longest = PYTHON_TORCH_NOTHING, own;
 	struct python_member member;
 
 	for (size_t i = 0; python_steps__member(steps, i, &member); i++) {
-		python_guest__torch(member.guest, window, &answer);
-		if (is_on(&answer) && (!kill((pid_t)member.tgid, 0) || errno != ESRCH))
-			return true;
+		own = python_guest__torch_wait(member.guest, window);
+		if (own > longest && (!kill((pid_t)member.tgid, 0) || errno != ESRCH))
+			longest = own;
 	}
-	return false;
+	return longest;
 }
 
 static void tell(const struct python_member *member, const struct fbt_python_torch *answer)
@@ -164,19 +164,45 @@ static bool open_exports(const struct python_member *member, const struct fbt_py
 	return false;
 }
 
-void python_torch_collect(struct python_steps *steps, uint32_t window, uint64_t deadline_ns,
+/* Until all have exported. A step that hangs, or an engine that is idle, does not end the wait. */
+static void await_exports(struct python_steps *steps, uint32_t window)
+{
+	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), now_ns = begin_ns;
+	enum python_torch_wait wait;
+	bool told = false;
+
+	while ((wait = wait_of_all(steps, window)) != PYTHON_TORCH_NOTHING) {
+		uint64_t limit_ns = wait == PYTHON_TORCH_STEP ? STEP_NS : EXPORT_NS;
+
+		now_ns = clock_ns(CLOCK_MONOTONIC);
+		if (now_ns - begin_ns >= limit_ns || end_signals_came())
+			break;
+		if (!told && now_ns - begin_ns >= TELL_NS) {
+			log_info(
+				wait == PYTHON_TORCH_STEP
+					? "PyTorch's profiler stops at the end of a step, which is "
+					  "waited for up to %u s; Ctrl-C ends the wait"
+					: "PyTorch's profiler is being stopped, which is waited "
+					  "for up to %u s; Ctrl-C ends the wait",
+				(unsigned int)(limit_ns / NS_PER_S));
+			told = true;
+		}
+		python_steps__beat(steps, now_ns);
+		usleep(LOOK_US);
+	}
+}
+
+void python_torch_collect(struct python_steps *steps, uint32_t window,
 			  void (*take)(void *ctx, const struct torch_export *export), void *ctx)
 {
 	struct fbt_python_torch answer;
 	struct torch_export export;
 	struct python_member member;
-	uint64_t now_ns;
+	sigset_t before;
 
-	while (is_on_somewhere(steps, window) &&
-	       (now_ns = clock_ns(CLOCK_MONOTONIC)) < deadline_ns) {
-		python_steps__beat(steps, now_ns);
-		usleep(LOOK_US);
-	}
+	end_signals_hold(&before);
+	await_exports(steps, window);
+	end_signals_release(&before);
 	for (size_t i = 0; python_steps__member(steps, i, &member); i++) {
 		python_guest__torch(member.guest, window, &answer);
 		tell(&member, &answer);

@@ -42,10 +42,10 @@ struct torch_span python_torch_span(const struct python_steps *steps, uint32_t w
 void python_torch_end(const struct python_steps *steps);
 
 /*
- * Waits until all have exported, at most until deadline_ns, and hands over what they have. What
- * went wrong is logged.
+ * Waits until all have exported, but for a step to end only 10 s, and hands over what they have. A
+ * signal that asks for the end ends the wait. What went wrong is logged.
  */
-void python_torch_collect(struct python_steps *steps, uint32_t window, uint64_t deadline_ns,
+void python_torch_collect(struct python_steps *steps, uint32_t window,
 			  void (*take)(void *ctx, const struct torch_export *export), void *ctx);
 
 #endif

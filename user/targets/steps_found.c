@@ -25,9 +25,6 @@
 /* Kind 0 is the interval; the last kind is used for calibration. */
 #define KINDS_MAX (FBT_KIND_COUNT - 2)
 
-/* How long PyTorch may take to export its traces. */
-#define TORCH_EXPORT_NS (60 * NS_PER_S)
-
 /*
  * A function of Python is known by its name, and its markers are those of the library in each
  * process: of an injected one, every process has a file of its own.
@@ -259,7 +256,7 @@ static void inject_python(struct steps_found *found, const struct traced *traced
 	/* --inject is for what there is, --python=inject for Python. */
 	if (err == -ENOENT && traced->wanted && !options->inject && !found->live->quiet)
 		log_warn("process %u: --python=inject: no CPython: no file of it is called "
-			 "python3.N or libpython3.N",
+			 "python3.N or libpython3.N, or exports what python3 does",
 			 traced->tgid);
 	free(path);
 }
@@ -585,8 +582,7 @@ void steps_found__collect_torch(struct steps_found *found,
 				void (*take)(void *ctx, const struct torch_export *export),
 				void *ctx)
 {
-	python_torch_collect(found->python, found->torch_window,
-			     clock_ns(CLOCK_MONOTONIC) + TORCH_EXPORT_NS, take, ctx);
+	python_torch_collect(found->python, found->torch_window, take, ctx);
 	found->torch_window = 0;
 }
 

@@ -20,6 +20,10 @@ class Core:
     def fails(self, batch):
         raise ValueError(batch)
 
+    def deep(self, depth):
+        Core.depth = depth
+        return self.deep(depth + 1)
+
 
 core = Core()
 
@@ -30,6 +34,37 @@ def work(times=100):
     before = Core.calls
     total = sum(core.step([1, 2, 3]) for _ in range(times))
     return {'total': total, 'calls': Core.calls - before, 'seen': counts()}
+
+
+def replace_step():
+    """What a program does that mends a library's class: the attribute is another function from now on."""
+    def other(self, batch):
+        return -1
+    Core.replaced, Core.step = Core.step, other
+    Core.other = other
+    return is_replaced()
+
+
+def is_replaced():
+    return [Core.step is Core.other, core.step([1, 2, 3]), Core.replaced(core, [1, 2, 3])]
+
+
+def recurse():
+    try:
+        core.deep(1)
+    except RecursionError as error:
+        return [Core.depth, str(error).split(' while')[0]]
+
+
+def has_jit():
+    if hasattr(sys, '_jit'):
+        return sys._jit.is_enabled()
+    import sysconfig
+    return 'enable-experimental-jit' in (sysconfig.get_config_var('CONFIG_ARGS') or '')
+
+
+def work_hot():
+    return work(20000)
 
 
 def work_little():

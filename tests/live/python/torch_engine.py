@@ -2,7 +2,7 @@
 """An engine with a double of PyTorch's profiler: its modules have the functions that torch.profiler is
 made of, write each call into LOG as a line of JSON, and export what PyTorch does: torch_engine.py LOG
 MODE FOLDER. It makes steps until FOLDER/end is there, none while FOLDER/idle is, and then writes its
-own account. Once FOLDER/worker is there, it starts another such engine, whose FOLDER that is.
+own account. While FOLDER/hang is, a step does not end. Once FOLDER/worker is there, it starts another such engine, whose FOLDER that is.
 
 SLOW in the environment: for how many seconds its start lets go of the GIL. HOLDS: another thread makes calls
 of the step, and one that begins during that start does not end before the engine.
@@ -164,6 +164,10 @@ class Engine:
             log.write('{"call": "step"}\n')
         if deeper and tokens % 5 == 0:
             return self.step(tokens, False)
+        while os.path.exists(folder + '/hang') and not is_over():
+            account['hung'] = True
+            log.write('{"call": "hang"}\n')
+            time.sleep(0.05)
         self.forward(tokens)
         return tokens
 

@@ -11,11 +11,13 @@
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "child_fixture.h"
 #include "elf_fixture.h"
 #include "elf/symbols.h"
+#include "fbt_python.h"
 #include "inject/check.h"
 #include "inject/check_program.h"
 #include "inject/place.h"
@@ -443,6 +445,32 @@ static void a_process_that_was_not_there_is_refused(void **state)
 	fixture->child = 0;
 }
 
+static bool is_refused_for_file_size(struct fixture *fixture, enum inject_purpose purpose,
+				     uint64_t bytes)
+{
+	const struct rlimit size = {bytes, bytes};
+	bool refused = false;
+
+	assert_int_equal(prlimit(fixture->child, RLIMIT_FSIZE, &size, NULL), 0);
+	inject_check(&fixture->target, &fixture->verdict, (uint32_t)fixture->child, purpose);
+	vec_for_each (finding, &fixture->verdict.findings.items)
+		refused |= strstr(finding->text, "RLIMIT_FSIZE") != NULL;
+	findings_free(&fixture->verdict.findings);
+	inject_target_clear(&fixture->target);
+	return refused;
+}
+
+static void files_may_be_as_small_as_what_the_library_shares(void **state)
+{
+	struct fixture *fixture = *state;
+
+	start(fixture, PROT_READ, NAMES("other"));
+	assert_true(is_refused_for_file_size(fixture, INJECT_FOR_ANY, 1 << 20));
+	assert_false(is_refused_for_file_size(fixture, INJECT_FOR_PYTHON, 1 << 20));
+	assert_true(
+		is_refused_for_file_size(fixture, INJECT_FOR_PYTHON, FBT_PYTHON_PAGE_BYTES - 1));
+}
+
 /* Runs in a child that may make no memfd: why the process is refused. */
 static int try_without_memfd(uint32_t tgid)
 {
@@ -513,6 +541,8 @@ int main(void)
 	  cmocka_unit_test_setup_teardown(a_process_is_the_same_until_it_ends, setup, teardown),
 	  cmocka_unit_test_setup_teardown(a_program_is_the_same_until_execve, setup, teardown),
 	  cmocka_unit_test_setup_teardown(a_process_that_was_not_there_is_refused, setup, teardown),
+	  cmocka_unit_test_setup_teardown(files_may_be_as_small_as_what_the_library_shares, setup,
+					  teardown),
 	  cmocka_unit_test_setup_teardown(nothing_is_changed_if_the_page_could_not_be_found, setup,
 					  teardown),
 	};

@@ -13,6 +13,7 @@ struct fixture {
 	size_t calls[SHOWN_MAX];
 	size_t count;
 	uint64_t pushed;
+	uint16_t flags;	     /* FBT_STEP_… of the next steps */
 	bool fails;	     /* the receiver fails, with the step's number as error */
 	struct step_gpu gpu; /* figures of the step that is pushed; only valid during the push */
 };
@@ -69,10 +70,11 @@ static int teardown(void **state)
 static int push_step(struct fixture *fixture, uint32_t tgid, uint32_t tid, uint64_t kind_number,
 		     size_t calls, bool escalated)
 {
-	struct step step = {.number = ++fixture->pushed,
-			    .kind_number = kind_number,
-			    .record = {.tgid = tgid, .tid = tid, .kind = 1},
-			    .gpu = &fixture->gpu};
+	struct step step = {
+		.number = ++fixture->pushed,
+		.kind_number = kind_number,
+		.record = {.header.flags = fixture->flags, .tgid = tgid, .tid = tid, .kind = 1},
+		.gpu = &fixture->gpu};
 	struct fbt_call call = {.nr = (uint32_t)step.number};
 	int err;
 
@@ -127,6 +129,17 @@ static void the_first_steps_of_a_kind_are_shown(void **state)
 	for (uint64_t i = 1; i < 10; i++)
 		assert_int_equal(push_step(fixture, 7, 7, i, 2, false), 0);
 	assert_shown(fixture, SHOWN(1, 2, 3));
+}
+
+static void steps_in_which_pytorch_was_profiled_are_shown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->flags = FBT_STEP_PROFILED;
+	play(fixture, "--");
+	fixture->flags = 0;
+	play(fixture, "--");
+	assert_shown(fixture, SHOWN(1, 2));
 }
 
 static void an_escalated_step_is_shown_between_its_neighbours(void **state)
@@ -366,6 +379,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(steps_that_are_not_escalated_are_not_shown),
 		TEST(the_first_steps_of_a_kind_are_shown),
+		TEST(steps_in_which_pytorch_was_profiled_are_shown),
 		TEST(an_escalated_step_is_shown_between_its_neighbours),
 		TEST(without_context_the_step_alone_is_shown),
 		TEST(as_much_context_as_asked_for_is_shown),

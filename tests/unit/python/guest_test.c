@@ -11,8 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "python/engines.h"
@@ -261,6 +265,81 @@ static void every_engine_of_the_table_is_sound(void **state)
 	assert_in_range(count, 1, FBT_PYTHON_SLOTS);
 }
 
+/* A file of the library's name, mapped as code. */
+static void *map_library(void)
+{
+	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	char folder[] = "/tmp/guest_test.XXXXXX", path[96];
+	void *code;
+	int fd;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/libferrum_python.so", folder);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0700);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	code = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_true(code != MAP_FAILED);
+	close(fd);
+	unlink(path);
+	rmdir(folder);
+	return code;
+}
+
+static void only_a_forked_process_has_inherited_the_library(void **state)
+{
+	void *code = map_library();
+	bool own = python_guest_is_inherited((uint32_t)getpid()), childs;
+	pid_t child = fork();
+
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	childs = python_guest_is_inherited((uint32_t)child);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	munmap(code, (size_t)sysconf(_SC_PAGESIZE));
+	/* It was loaded before the interpreter, or could not start. */
+	assert_false(own);
+	assert_true(childs);
+}
+
+static enum python_torch_wait torch_wait(struct fixture *fixture, uint32_t served, uint32_t state,
+					 uint64_t begin_ns, uint64_t end_ns)
+{
+	struct fbt_python_torch *torch = &fixture->page->torch;
+
+	torch->served = served;
+	torch->state = state;
+	torch->begin_ns = begin_ns;
+	torch->end_ns = end_ns;
+	return python_guest__torch_wait(fixture->guest, 7);
+}
+
+static void the_end_of_a_window_waits_for_a_step_or_for_pytorch(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(open_sealed(fixture), 0);
+	assert_int_equal(torch_wait(fixture, 0, FBT_TORCH_NONE, 0, 0), PYTHON_TORCH_NOTHING);
+	assert_int_equal(torch_wait(fixture, 6, FBT_TORCH_DONE, 5, 9), PYTHON_TORCH_NOTHING);
+	/* It is just being started. */
+	assert_int_equal(torch_wait(fixture, 6, FBT_TORCH_DONE, 10, 0), PYTHON_TORCH_AT_IT);
+	assert_int_equal(torch_wait(fixture, 7, FBT_TORCH_ON, 10, 0), PYTHON_TORCH_STEP);
+	fixture->page->torch_stops = 1;
+	assert_int_equal(torch_wait(fixture, 7, FBT_TORCH_ON, 10, 0), PYTHON_TORCH_AT_IT);
+	assert_int_equal(torch_wait(fixture, 7, FBT_TORCH_DONE, 10, 20), PYTHON_TORCH_NOTHING);
+}
+
+static void a_profiler_that_an_earlier_window_left_on_is_not_waited_for(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(open_sealed(fixture), 0);
+	assert_int_equal(torch_wait(fixture, 6, FBT_TORCH_ON, 10, 0), PYTHON_TORCH_NOTHING);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -274,6 +353,9 @@ int main(void)
 		CASE(a_page_whose_tool_is_gone_is_taken),
 		CASE(a_page_whose_descriptor_is_closed_is_found_where_it_is_mapped),
 		CASE(a_mapped_page_that_can_shrink_is_not_taken),
+		cmocka_unit_test(only_a_forked_process_has_inherited_the_library),
+		CASE(the_end_of_a_window_waits_for_a_step_or_for_pytorch),
+		CASE(a_profiler_that_an_earlier_window_left_on_is_not_waited_for),
 		CASE(a_lease_that_has_ended_is_taken_again),
 		CASE(the_lease_of_another_tool_is_left_alone),
 		CASE(an_order_that_nobody_takes_is_withdrawn),

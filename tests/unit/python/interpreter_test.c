@@ -119,6 +119,22 @@ static void musl_is_known_by_its_file(void **state)
 	assert_false(is_musl_with("not-ld-musl-x86_64.so.1"));
 }
 
+static void a_collector_is_known_by_what_a_compiler_makes_of_its_name(void **state)
+{
+	(void)state;
+	assert_true(python_is_collector("gc_collect_main", "gc_collect_main"));
+	assert_true(python_is_collector("gc_collect_main.lto_priv.0", "gc_collect_main"));
+	assert_true(python_is_collector("gc_collect_main.constprop.0", "gc_collect_main"));
+	assert_true(python_is_collector("gc_collect_main.lto_priv.0.isra.12", "gc_collect_main"));
+	assert_true(python_is_collector("collect.llvm.6612043901", "collect"));
+	assert_false(python_is_collector("collect_with_callback", "collect"));
+	assert_false(python_is_collector("collect.cold", "collect"));
+	assert_false(python_is_collector("collect.constprop.0.cold", "collect"));
+	assert_false(python_is_collector("collect.part.0", "collect"));
+	assert_false(python_is_collector("collect.lto_priv.", "collect"));
+	assert_false(python_is_collector("collec", "collect"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -128,6 +144,7 @@ int main(void)
 		cmocka_unit_test(the_runtime_lies_where_its_file_is_mapped),
 		cmocka_unit_test(a_process_without_python_has_none),
 		cmocka_unit_test(musl_is_known_by_its_file),
+		cmocka_unit_test(a_collector_is_known_by_what_a_compiler_makes_of_its_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
