@@ -283,30 +283,35 @@ static uint64_t ended_ns(const struct call_walk *walk, enum cause_kind part, uin
 	return walk->wake && ns ? add_saturating(row_ns, ns) : 0;
 }
 
-/* The thread for which the step waited longest in the part that is the cause. */
-static void find_waker(const struct window *window, const struct step *step, bool claims,
-		       struct cause *cause)
+/*
+ * The thread for which the step waited longest in the part that is the cause. The part, not the
+ * kind: a limit that explains the part is not what the thread did.
+ */
+static void find_waker(const struct scope *scope, struct cause *cause)
 {
+	const struct step *step = scope->step;
 	struct top_keys top;
 	struct call_walk walk;
 	uint64_t longest_ns = 0, row = 0, ns;
 
-	if (!step->wakes.count)
+	/* What page faults took of COMPUTE is inferred from those of the step's own thread. */
+	if (!step->wakes.count ||
+	    (cause->kind == CAUSE_MEMORY_LIMIT && scope->cause == CAUSE_COMPUTE))
 		return;
 	top_keys_clear(&top);
-	call_walk_begin(&walk, window, step, claims);
+	begin_scope(scope, &walk);
 	while (call_walk_next(&walk)) {
-		ns = ended_ns(&walk, cause->kind, &row);
+		ns = ended_ns(&walk, scope->cause, &row);
 		if (ns)
 			top_keys_add(&top, walk.wake->waker_tid, ns);
 	}
 	cause->waker.tid = (uint32_t)top_keys_largest(&top).key;
 	row = 0;
-	call_walk_begin(&walk, window, step, claims);
+	begin_scope(scope, &walk);
 	while (call_walk_next(&walk)) {
 		uint64_t before_ns = walk.is_gil ? row : 0;
 
-		ns = ended_ns(&walk, cause->kind, &row);
+		ns = ended_ns(&walk, scope->cause, &row);
 		if (ns && walk.wake->waker_tid == cause->waker.tid)
 			add_wait(cause, &walk, ns, before_ns, &longest_ns);
 	}
@@ -774,7 +779,7 @@ static void find(const struct window *window, const struct step *step,
 	}
 	if (cause->calls_known && is_wait(cause->kind))
 		find_woken(&scope, cause);
-	find_waker(window, step, scope.claims, cause);
+	find_waker(&scope, cause);
 	find_stack(&scope, cause);
 	if (cause->calls_known && (cause->kind == CAUSE_SLEEP || cause->kind == CAUSE_SOCKET_IO ||
 				   cause->kind == CAUSE_LOCK_CONTENTION)) {

@@ -75,9 +75,9 @@ struct cause {
 	struct fbt_step_limits limits; /* CPU_LIMIT, MEMORY_LIMIT: of the whole step */
 	struct fbt_stalls stalls;      /* GIL, GARBAGE_COLLECTION: of the whole step */
 	/*
-	 * LOCK_CONTENTION, LATE_THREAD, GIL, RUN_QUEUE, STOPPED, PAGE_FAULTS, OFF_CPU, COMPUTE: the
-	 * thread that the step waited for longest, of the waits in that part of the step. tid 0:
-	 * none is known.
+	 * LOCK_CONTENTION, LATE_THREAD, GIL, RUN_QUEUE, CPU_LIMIT, STOPPED, PAGE_FAULTS,
+	 * MEMORY_LIMIT, OFF_CPU, COMPUTE: the thread that the step waited for longest, of the waits
+	 * in that part of the step. tid 0: none is known.
 	 */
 	struct {
 		uint32_t tid;

@@ -465,18 +465,33 @@ static void add_wait(struct line *line, const struct cause *cause)
 	add_usual(line, cause);
 }
 
-/* ": the CPU limit of its cgroup, 2.00 CPUs in each 100 ms, was reached 3 times" */
-static void add_cpu_limit(struct line *line, const struct cause *cause)
+/* "about 31.0 ms (usually none): thread 7331 "worker" had no CPU, and the step spun for it" */
+static void add_starved(struct line *line, const struct cause *cause, const struct window *window)
+{
+	add_measured(line, "about", cause);
+	line_add(line, ": ");
+	look_add_thread(line, cause->waker.tid, window);
+	line_add(line, " had no CPU, and the step seems to have spun meanwhile");
+}
+
+/* "…: the CPU limit of its cgroup, 2.00 CPUs in each 100 ms, was reached 3 times" */
+static void add_cpu_limit(struct line *line, const struct cause *cause, const struct window *window)
 {
 	const struct fbt_step_limits *limits = &cause->limits;
 
-	add_wait(line, cause);
+	if (cause->estimated) {
+		add_starved(line, cause, window);
+	} else {
+		add_wait(line, cause);
+		add_worker(line, cause, window);
+	}
+	line_add(line, cause->estimated ? "; " : ": ");
 	if (limits->period_ns)
-		line_add(line, ": the CPU limit of its cgroup, %.2f CPUs in each %s, was reached ",
+		line_add(line, "the CPU limit of its cgroup, %.2f CPUs in each %s, was reached ",
 			 (double)limits->quota_ns / (double)limits->period_ns,
 			 FORMAT_TIME(limits->period_ns));
 	else
-		line_add(line, ": a CPU limit of its cgroups was reached ");
+		line_add(line, "a CPU limit of its cgroups was reached ");
 	/* A stretch that is shorter than its period may not have been counted. */
 	line_add_times(line, limits->throttled_periods ? limits->throttled_periods : 1);
 }
@@ -486,6 +501,7 @@ static void add_memory_limit(struct line *line, const struct cause *cause,
 			     const struct window *window)
 {
 	add_faults(line, cause, window);
+	add_worker(line, cause, window);
 	line_add(line, ": its cgroup was at its memory limit ");
 	line_add_times(line, cause->limits.memory_hits);
 	fault_sites_describe(line, cause, window);
@@ -508,15 +524,6 @@ static void add_stopped(struct line *line, const struct cause *cause, const stru
 	line_add(line, " was stopped");
 	stopper_add(line, &cause->stop, &cause->stop_sender);
 	line_add(line, ", and the step seems to have spun meanwhile");
-}
-
-/* "about 31.0 ms (usually none): thread 7331 "worker" had no CPU, and the step spun for it" */
-static void add_starved(struct line *line, const struct cause *cause, const struct window *window)
-{
-	add_measured(line, "about", cause);
-	line_add(line, ": ");
-	look_add_thread(line, cause->waker.tid, window);
-	line_add(line, " had no CPU, and the step seems to have spun meanwhile");
 }
 
 /*
@@ -845,7 +852,7 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 		add_unknown(&line, cause);
 		break;
 	case CAUSE_CPU_LIMIT:
-		add_cpu_limit(&line, cause);
+		add_cpu_limit(&line, cause, window);
 		break;
 	case CAUSE_MEMORY_LIMIT:
 		add_memory_limit(&line, cause, window);

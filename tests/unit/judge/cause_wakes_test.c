@@ -248,6 +248,36 @@ static void a_thread_that_was_off_its_cpu_did_not_work(void **state)
 		CAUSE_STOPPED);
 }
 
+/* The limit held up that thread, not the step's own. */
+static void a_thread_that_a_limit_held_up_is_named(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+
+	wake->cpu_ns = 9 * MS;
+	wake->delay_ns = 50 * MS;
+	fixture->step.record.limits = (struct fbt_step_limits){.throttled_ns = 90 * MS,
+							       .throttled_periods = 1,
+							       .quota_ns = 200 * MS,
+							       .period_ns = 100 * MS,
+							       .memory_hits = 3};
+	assert_int_equal(
+		cause_of(fixture,
+			 "waited 50.0 ms for a CPU (usually none), 50.0 ms of it by thread 8 "
+			 "\"worker\", for which the step waited: the CPU limit of its cgroup, 2.00 "
+			 "CPUs in each 100 ms, was reached once"),
+		CAUSE_CPU_LIMIT);
+	wake->delay_ns = 0;
+	wake->fault_wait_ns = 50 * MS;
+	wake->faults = 12;
+	assert_int_equal(
+		cause_of(fixture,
+			 "waited 50.0 ms (usually none) for a disk in 12 page faults, 50.0 ms of it "
+			 "by thread 8 \"worker\", for which the step waited: its cgroup was at its "
+			 "memory limit 3 times"),
+		CAUSE_MEMORY_LIMIT);
+}
+
 /* Reading ahead takes CPU time, which a worker too spends for the disk, not for the step. */
 static void a_worker_that_waited_for_a_disk_may_have_read_ahead(void **state)
 {
@@ -485,6 +515,7 @@ int main(void)
 		TEST(the_call_is_named_in_which_a_thread_was_that_did_not_run),
 		TEST(a_barrier_has_no_holder),
 		TEST(a_thread_that_was_off_its_cpu_did_not_work),
+		TEST(a_thread_that_a_limit_held_up_is_named),
 		TEST(a_worker_that_waited_for_a_disk_may_have_read_ahead),
 		TEST(what_kept_the_holder_of_a_lock_off_its_cpu_is_evidence),
 		TEST(what_is_not_known_hides_nothing),
