@@ -361,11 +361,11 @@ static void add_worker(struct line *line, const struct cause *cause, const struc
 	add_seen(line, cause, false, window);
 }
 
-static void add_major_faults(struct line *line, const struct cause *cause)
+static void add_major_faults(struct line *line, uint64_t faults)
 {
-	if (cause->major_faults)
-		line_add(line, ", %s page fault%s waited for a disk",
-			 FORMAT_COUNT(cause->major_faults), plural(cause->major_faults));
+	if (faults)
+		line_add(line, ", %s page fault%s waited for a disk", FORMAT_COUNT(faults),
+			 plural(faults));
 }
 
 static void add_work(struct line *line, const struct cause *cause)
@@ -385,7 +385,7 @@ static void add_work(struct line *line, const struct cause *cause)
 static void add_unknown(struct line *line, const struct cause *cause)
 {
 	add_measured(line, "own code or system calls", cause);
-	add_major_faults(line, cause);
+	add_major_faults(line, cause->major_faults);
 	line_add(line, "; calls were not traced");
 }
 
@@ -427,6 +427,7 @@ static void add_timed_faults(struct line *line, const struct cause *cause,
 static void add_faults(struct line *line, const struct cause *cause, const struct window *window)
 {
 	uint64_t disk_faults = (uint64_t)cause->major_faults + cause->worker_faults;
+	uint64_t minor_faults = (uint64_t)cause->minor_faults + cause->worker_minor_faults;
 
 	if (!cause->estimated && cause->faults_timed && !cause->worker_faults) {
 		add_timed_faults(line, cause, window);
@@ -445,9 +446,9 @@ static void add_faults(struct line *line, const struct cause *cause, const struc
 			 plural(disk_faults));
 		return;
 	}
-	line_add(line, " in %s page fault%s (estimated)", FORMAT_COUNT(cause->minor_faults),
-		 plural(cause->minor_faults));
-	add_major_faults(line, cause);
+	line_add(line, " in %s page fault%s (estimated)", FORMAT_COUNT(minor_faults),
+		 plural(minor_faults));
+	add_major_faults(line, disk_faults);
 }
 
 /* "waited 212 ms for a CPU (usually none)", or "for CPU 3" if that is known of all of the wait. */
@@ -597,7 +598,7 @@ static void add_hidden(struct line *line, const struct cause *cause, const struc
 		add_measured(line, "work", cause);
 		add_work(line, cause);
 		add_worker(line, cause, window);
-		add_major_faults(line, cause);
+		add_major_faults(line, cause->major_faults);
 		grown_describe(line, cause, window);
 	}
 }
