@@ -16,6 +16,11 @@
 #define CGROUP_LEVELS 16
 /* How old the memory counter may be when a step begins: reading it adds 0.1 us to a step. */
 #define MEMORY_SEEN_NS 10000000
+/*
+ * At the end of a step that took this long it is read even if the step had no page fault: a thread
+ * that it waited for may have wanted memory. 0.1 us is 0.01 % of such a step.
+ */
+#define MEMORY_STEP_NS 1000000
 /* cfs_bandwidth.quota of a cgroup without a limit, RUNTIME_INF. */
 #define NO_QUOTA (~0ull)
 
@@ -128,9 +133,13 @@ static __always_inline void begin_limits(struct fbt_slot *slot, struct task_stru
 	slot->step_throttled = sum.periods;
 }
 
-/* faulted: the step had page faults; else no memory was wanted, and memory_hits are 0. */
+/*
+ * Of a step that began at start and ends at now. faulted: it had page faults; else no memory was
+ * wanted in a short step, and memory_hits are 0.
+ */
 static __always_inline void end_limits(struct fbt_step_limits *limits, struct fbt_slot *slot,
-				       struct task_struct *task, __u64 now, bool faulted)
+				       struct task_struct *task, __u64 start, __u64 now,
+				       bool faulted)
 {
 	struct throttling sum = throttling_of(task);
 	__u64 hits;
@@ -143,7 +152,7 @@ static __always_inline void end_limits(struct fbt_step_limits *limits, struct fb
 	limits->throttled_periods = sum.periods - slot->step_throttled;
 	if (limits->throttled_ns)
 		name_cpu_limit(limits, task);
-	if (!faulted)
+	if (!faulted && now - start < MEMORY_STEP_NS)
 		return;
 	hits = memory_hits_of(task);
 	limits->memory_hits = hits - slot->memory_hits;

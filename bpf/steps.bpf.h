@@ -195,7 +195,7 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	}
 	step = &ring->step;
 	fill_step(step, slot, task, start, now, end);
-	end_limits(&step->limits, slot, task, now, step->minor_faults | step->major_faults);
+	end_limits(&step->limits, slot, task, start, now, step->minor_faults | step->major_faults);
 	end_team(step, slot, task, start, now);
 	fill_faults(step, slot);
 	end_future(step, slot);

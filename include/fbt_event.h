@@ -255,8 +255,8 @@ struct fbt_step_limits {
 	__u64 period_ns;
 	__u32 throttled_periods; /* a limit was reached in them; one may be partly outside */
 	/*
-	 * How often a limit of memory (max, high) was in the way. Of a step without page faults 0;
-	 * counted from up to 10 ms before the step.
+	 * How often a limit of memory (max, high) was in the way. Of a step of less than 1 ms
+	 * without page faults 0; counted from up to 10 ms before the step.
 	 */
 	__u32 memory_hits;
 };

@@ -505,6 +505,7 @@ static void write_wake(struct events *events)
 	wake->unknown_ns = line_take_time(&events->line, "unknown", 0);
 	wake->fault_wait_ns = line_take_time(&events->line, "faulted", 0);
 	wake->faults = (uint32_t)line_take_number(&events->line, "faults", 0);
+	wake->minor_faults = (uint32_t)line_take_number(&events->line, "minor_faults", 0);
 	wake->off_ns = line_take_time(&events->line, "off", 0);
 	wake->wake_ns = wake->start_ns + wake->cpu_ns + wake->delay_ns + wake->call_ns +
 			wake->unknown_ns + wake->fault_wait_ns + wake->off_ns;

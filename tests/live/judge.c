@@ -234,6 +234,16 @@ static const struct mode modes[] = {
 	 .counter = memory_hits,
 	 .work_us = 3000,
 	 .every = 20},
+	{.name = "worker_memory",
+	 .causes = "memory_limit",
+	 .set_up = open_memory_limit_of_worker,
+	 .before = limit_memory,
+	 .in_step = wait_for_helper,
+	 .help = read_weights_for_step,
+	 .after = free_memory,
+	 .counter = memory_hits,
+	 .work_us = 3000,
+	 .every = 20},
 
 	/* Healthy ones. */
 	{.name = "steady", .causes = "", .work_us = 3000},

@@ -52,7 +52,9 @@ fi
 if [ "$(stat -f -c %T "$TMP")" = tmpfs ]; then
 	echo 'SKIP memory: the weights would be in memory'
 else
-	limited "$first" 400 memory memory_limit memory memory.max memory.limit_in_bytes &&
-		where_quiet 'memory: of what is slow 97 % are found' at_least 97 "$found" "$slow"
+	for mode in memory worker_memory; do
+		limited "$first" 400 $mode memory_limit memory memory.max memory.limit_in_bytes &&
+			where_quiet "$mode: of what is slow 97 % are found" at_least 97 "$found" "$slow"
+	done
 fi
 finish

@@ -283,30 +283,35 @@ static uint64_t ended_ns(const struct call_walk *walk, enum cause_kind part, uin
 	return walk->wake && ns ? add_saturating(row_ns, ns) : 0;
 }
 
-/* The thread for which the step waited longest in the part that is the cause. */
-static void find_waker(const struct window *window, const struct step *step, bool claims,
-		       struct cause *cause)
+/*
+ * The thread for which the step waited longest in the part that is the cause. The part, not the
+ * kind: a limit that explains the part is not what the thread did.
+ */
+static void find_waker(const struct scope *scope, struct cause *cause)
 {
+	const struct step *step = scope->step;
 	struct top_keys top;
 	struct call_walk walk;
 	uint64_t longest_ns = 0, row = 0, ns;
 
-	if (!step->wakes.count)
+	/* What page faults took of COMPUTE is inferred from those of the step's own thread. */
+	if (!step->wakes.count ||
+	    (cause->kind == CAUSE_MEMORY_LIMIT && scope->cause == CAUSE_COMPUTE))
 		return;
 	top_keys_clear(&top);
-	call_walk_begin(&walk, window, step, claims);
+	begin_scope(scope, &walk);
 	while (call_walk_next(&walk)) {
-		ns = ended_ns(&walk, cause->kind, &row);
+		ns = ended_ns(&walk, scope->cause, &row);
 		if (ns)
 			top_keys_add(&top, walk.wake->waker_tid, ns);
 	}
 	cause->waker.tid = (uint32_t)top_keys_largest(&top).key;
 	row = 0;
-	call_walk_begin(&walk, window, step, claims);
+	begin_scope(scope, &walk);
 	while (call_walk_next(&walk)) {
 		uint64_t before_ns = walk.is_gil ? row : 0;
 
-		ns = ended_ns(&walk, cause->kind, &row);
+		ns = ended_ns(&walk, scope->cause, &row);
 		if (ns && walk.wake->waker_tid == cause->waker.tid)
 			add_wait(cause, &walk, ns, before_ns, &longest_ns);
 	}
@@ -648,12 +653,27 @@ static uint64_t throttled_ns(const struct fbt_step_limits *limits)
 	return min_u64(limits->throttled_ns, most_ns);
 }
 
+/*
+ * Page faults of those that lacked the memory: the step's own, and those of threads for which it
+ * waited while they waited for a disk in some of them.
+ */
+static uint64_t all_faults(const struct cause *cause)
+{
+	return (uint64_t)cause->minor_faults + cause->major_faults + cause->worker_faults +
+	       cause->worker_minor_faults;
+}
+
+bool cause_is_memory_limit(const struct fbt_step_limits *limits, uint64_t faults)
+{
+	return limits->memory_hits && faults &&
+	       (uint64_t)limits->memory_hits * FAULTS_PER_HIT >= faults;
+}
+
 /* Limits explain why there was no CPU, or why memory had to be fetched again. */
 static void find_limit(const struct step *step, struct cause *cause)
 {
 	const struct fbt_step_limits *limits = &step->record.limits;
 	uint64_t grown_ns = sub_saturating(cause->time_ns, cause->usual_ns);
-	uint64_t faults = (uint64_t)cause->minor_faults + cause->major_faults;
 	bool other = cause->kind != CAUSE_PAGE_FAULTS;
 	bool faulted = cause->kind == CAUSE_PAGE_FAULTS || cause->kind == CAUSE_OFF_CPU ||
 		       (cause->kind == CAUSE_COMPUTE && cause->major_faults);
@@ -662,8 +682,7 @@ static void find_limit(const struct step *step, struct cause *cause)
 	if (cause->kind == CAUSE_RUN_QUEUE && limits->throttled_ns &&
 	    throttled_ns(limits) >= grown_ns / 2 + grown_ns % 2)
 		cause->kind = CAUSE_CPU_LIMIT;
-	else if (faulted && limits->memory_hits &&
-		 (uint64_t)limits->memory_hits * FAULTS_PER_HIT >= faults)
+	else if (faulted && cause_is_memory_limit(limits, all_faults(cause)))
 		cause->kind = CAUSE_MEMORY_LIMIT;
 	if (cause->kind == CAUSE_MEMORY_LIMIT && other)
 		cause->estimated = cause->fault_wait_ns < cause->time_ns / 2;
@@ -687,6 +706,7 @@ static void add_counts(const struct step *step, const struct cause_times *times,
 	cause->signals = times->signals;
 	cause->threads_made = times->threads_made;
 	cause->worker_faults = times->worker_faults;
+	cause->worker_minor_faults = times->worker_minor_faults;
 	if (step->record.header.flags & FBT_STEP_SCHED_UNKNOWN)
 		return;
 	cause->minor_faults = step->record.minor_faults;
@@ -774,7 +794,7 @@ static void find(const struct window *window, const struct step *step,
 	}
 	if (cause->calls_known && is_wait(cause->kind))
 		find_woken(&scope, cause);
-	find_waker(window, step, scope.claims, cause);
+	find_waker(&scope, cause);
 	find_stack(&scope, cause);
 	if (cause->calls_known && (cause->kind == CAUSE_SLEEP || cause->kind == CAUSE_SOCKET_IO ||
 				   cause->kind == CAUSE_LOCK_CONTENTION)) {

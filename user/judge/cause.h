@@ -56,9 +56,10 @@ struct cause {
 	uint64_t command_calls; /* 0: not known; file is that of the command's calls */
 	uint64_t command_ns;
 	uint64_t lock; /* LOCK_CONTENTION: address of the futex that was waited for longest */
-	uint32_t minor_faults; /* of the whole step, as the next three */
+	uint32_t minor_faults; /* of the whole step, as the next four */
 	uint32_t major_faults;
-	uint32_t worker_faults; /* those that waited for a disk, of threads that it waited for */
+	uint32_t worker_faults; /* those that waited for a disk, of threads that it waited for, … */
+	uint32_t worker_minor_faults; /* … and all others of these threads meanwhile */
 	uint32_t signals;
 	uint32_t threads_made;
 	uint64_t covered_ns;	/* COMPUTE: of time_ns, waiting for the GPU while that worked */
@@ -75,9 +76,9 @@ struct cause {
 	struct fbt_step_limits limits; /* CPU_LIMIT, MEMORY_LIMIT: of the whole step */
 	struct fbt_stalls stalls;      /* GIL, GARBAGE_COLLECTION: of the whole step */
 	/*
-	 * LOCK_CONTENTION, LATE_THREAD, GIL, RUN_QUEUE, STOPPED, PAGE_FAULTS, OFF_CPU, COMPUTE: the
-	 * thread that the step waited for longest, of the waits in that part of the step. tid 0:
-	 * none is known.
+	 * LOCK_CONTENTION, LATE_THREAD, GIL, RUN_QUEUE, CPU_LIMIT, STOPPED, PAGE_FAULTS,
+	 * MEMORY_LIMIT, OFF_CPU, COMPUTE: the thread that the step waited for longest, of the waits
+	 * in that part of the step. tid 0: none is known.
 	 */
 	struct {
 		uint32_t tid;
@@ -171,7 +172,8 @@ struct cause {
  * - CPU_LIMIT: that part is RUN_QUEUE, and the cgroups of the step were throttled for at least half
  *   of its growth.
  * - MEMORY_LIMIT: that part is PAGE_FAULTS, OFF_CPU, or COMPUTE with faults that waited for a disk,
- *   and the cgroups reached their memory limit at least once per 128 page faults of the step.
+ *   and the cgroups reached their memory limit at least once per 128 page faults: of the step, and
+ *   of threads for which it waited while they waited for a disk in some of them.
  * - PEER_PROCESS: that part is SLEEP, SOCKET_IO or LOCK_CONTENTION, one wait is most of its growth,
  *   and what another process did (judge/peers.h) explains most of that wait.
  *
@@ -198,6 +200,11 @@ uint64_t cause_extra_ns(const struct cause *cause);
  * How long after the begin of the wait that was done in which waker_stack was copied; 0: not known.
  */
 uint64_t cause_ended_after_ns(const struct cause *cause);
+
+/*
+ * Whether the cgroups reached their memory limit so often that this explains as many page faults.
+ */
+bool cause_is_memory_limit(const struct fbt_step_limits *limits, uint64_t faults);
 
 /* Whether somebody stopped a thread, and that is part of the cause. */
 bool cause_has_stop(const struct cause *cause);

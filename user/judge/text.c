@@ -361,11 +361,11 @@ static void add_worker(struct line *line, const struct cause *cause, const struc
 	add_seen(line, cause, false, window);
 }
 
-static void add_major_faults(struct line *line, const struct cause *cause)
+static void add_major_faults(struct line *line, uint64_t faults)
 {
-	if (cause->major_faults)
-		line_add(line, ", %s page fault%s waited for a disk",
-			 FORMAT_COUNT(cause->major_faults), plural(cause->major_faults));
+	if (faults)
+		line_add(line, ", %s page fault%s waited for a disk", FORMAT_COUNT(faults),
+			 plural(faults));
 }
 
 static void add_work(struct line *line, const struct cause *cause)
@@ -385,7 +385,7 @@ static void add_work(struct line *line, const struct cause *cause)
 static void add_unknown(struct line *line, const struct cause *cause)
 {
 	add_measured(line, "own code or system calls", cause);
-	add_major_faults(line, cause);
+	add_major_faults(line, cause->major_faults);
 	line_add(line, "; calls were not traced");
 }
 
@@ -427,6 +427,7 @@ static void add_timed_faults(struct line *line, const struct cause *cause,
 static void add_faults(struct line *line, const struct cause *cause, const struct window *window)
 {
 	uint64_t disk_faults = (uint64_t)cause->major_faults + cause->worker_faults;
+	uint64_t minor_faults = (uint64_t)cause->minor_faults + cause->worker_minor_faults;
 
 	if (!cause->estimated && cause->faults_timed && !cause->worker_faults) {
 		add_timed_faults(line, cause, window);
@@ -445,9 +446,9 @@ static void add_faults(struct line *line, const struct cause *cause, const struc
 			 plural(disk_faults));
 		return;
 	}
-	line_add(line, " in %s page fault%s (estimated)", FORMAT_COUNT(cause->minor_faults),
-		 plural(cause->minor_faults));
-	add_major_faults(line, cause);
+	line_add(line, " in %s page fault%s (estimated)", FORMAT_COUNT(minor_faults),
+		 plural(minor_faults));
+	add_major_faults(line, disk_faults);
 }
 
 /* "waited 212 ms for a CPU (usually none)", or "for CPU 3" if that is known of all of the wait. */
@@ -465,18 +466,33 @@ static void add_wait(struct line *line, const struct cause *cause)
 	add_usual(line, cause);
 }
 
-/* ": the CPU limit of its cgroup, 2.00 CPUs in each 100 ms, was reached 3 times" */
-static void add_cpu_limit(struct line *line, const struct cause *cause)
+/* "about 31.0 ms (usually none): thread 7331 "worker" had no CPU, and the step spun for it" */
+static void add_starved(struct line *line, const struct cause *cause, const struct window *window)
+{
+	add_measured(line, "about", cause);
+	line_add(line, ": ");
+	look_add_thread(line, cause->waker.tid, window);
+	line_add(line, " had no CPU, and the step seems to have spun meanwhile");
+}
+
+/* "…: the CPU limit of its cgroup, 2.00 CPUs in each 100 ms, was reached 3 times" */
+static void add_cpu_limit(struct line *line, const struct cause *cause, const struct window *window)
 {
 	const struct fbt_step_limits *limits = &cause->limits;
 
-	add_wait(line, cause);
+	if (cause->estimated) {
+		add_starved(line, cause, window);
+	} else {
+		add_wait(line, cause);
+		add_worker(line, cause, window);
+	}
+	line_add(line, cause->estimated ? "; " : ": ");
 	if (limits->period_ns)
-		line_add(line, ": the CPU limit of its cgroup, %.2f CPUs in each %s, was reached ",
+		line_add(line, "the CPU limit of its cgroup, %.2f CPUs in each %s, was reached ",
 			 (double)limits->quota_ns / (double)limits->period_ns,
 			 FORMAT_TIME(limits->period_ns));
 	else
-		line_add(line, ": a CPU limit of its cgroups was reached ");
+		line_add(line, "a CPU limit of its cgroups was reached ");
 	/* A stretch that is shorter than its period may not have been counted. */
 	line_add_times(line, limits->throttled_periods ? limits->throttled_periods : 1);
 }
@@ -486,6 +502,7 @@ static void add_memory_limit(struct line *line, const struct cause *cause,
 			     const struct window *window)
 {
 	add_faults(line, cause, window);
+	add_worker(line, cause, window);
 	line_add(line, ": its cgroup was at its memory limit ");
 	line_add_times(line, cause->limits.memory_hits);
 	fault_sites_describe(line, cause, window);
@@ -508,15 +525,6 @@ static void add_stopped(struct line *line, const struct cause *cause, const stru
 	line_add(line, " was stopped");
 	stopper_add(line, &cause->stop, &cause->stop_sender);
 	line_add(line, ", and the step seems to have spun meanwhile");
-}
-
-/* "about 31.0 ms (usually none): thread 7331 "worker" had no CPU, and the step spun for it" */
-static void add_starved(struct line *line, const struct cause *cause, const struct window *window)
-{
-	add_measured(line, "about", cause);
-	line_add(line, ": ");
-	look_add_thread(line, cause->waker.tid, window);
-	line_add(line, " had no CPU, and the step seems to have spun meanwhile");
 }
 
 /*
@@ -590,7 +598,7 @@ static void add_hidden(struct line *line, const struct cause *cause, const struc
 		add_measured(line, "work", cause);
 		add_work(line, cause);
 		add_worker(line, cause, window);
-		add_major_faults(line, cause);
+		add_major_faults(line, cause->major_faults);
 		grown_describe(line, cause, window);
 	}
 }
@@ -845,7 +853,7 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 		add_unknown(&line, cause);
 		break;
 	case CAUSE_CPU_LIMIT:
-		add_cpu_limit(&line, cause);
+		add_cpu_limit(&line, cause, window);
 		break;
 	case CAUSE_MEMORY_LIMIT:
 		add_memory_limit(&line, cause, window);

@@ -418,6 +418,7 @@ static int take_step(struct records *records, const struct profile_event *event)
 	step->threads = get_u32(event->shape, "threads");
 	step->minor_faults = get_u32(event->shape, "minor_faults");
 	step->major_faults = get_u32(event->shape, "major_faults");
+	step->limits.memory_hits = get_u32(event->shape, "memory_limit_hits");
 	step->polls = get_u32(event->shape, "polls");
 	step->lost_calls = get_count(event->shape, "lost_calls");
 	fill_args(step, kind, event->shape);

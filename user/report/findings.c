@@ -282,6 +282,27 @@ static const char *room_words(const struct room *room, char text[96])
 	return text;
 }
 
+/* Of page faults: a memory limit explains most of their time. Memory cannot be kept below it. */
+static bool is_memory_limit(const struct tally_kind *kind, enum step_part part)
+{
+	return (part == STEP_FAULTS || part == STEP_DISK_WAIT) &&
+	       kind->limited_ns[part] > kind->parts_ns[part] / 2;
+}
+
+/* " (its cgroup was at its memory limit 5,120 times)", or "". */
+static const char *limit_words(const struct tally_kind *kind, enum step_part part, char text[96])
+{
+	struct line line = {.text = text, .size = 96};
+
+	*text = '\0';
+	if (!is_memory_limit(kind, part))
+		return text;
+	line_add(&line, " (its cgroup was at its memory limit ");
+	line_add_times(&line, kind->limited_hits);
+	line_add(&line, ")");
+	return text;
+}
+
 static const char *part_advice(const struct tally_kind *kind, enum step_part part)
 {
 	if (part == STEP_CALLS + FBT_FUTEX && is_most_gil(kind))
@@ -291,7 +312,8 @@ static const char *part_advice(const struct tally_kind *kind, enum step_part par
 	switch ((int)part) {
 	case STEP_FAULTS:
 	case STEP_DISK_WAIT:
-		return cause_advice(CAUSE_PAGE_FAULTS);
+		return cause_advice(is_memory_limit(kind, part) ? CAUSE_MEMORY_LIMIT
+								: CAUSE_PAGE_FAULTS);
 	case STEP_STOPPED:
 		return cause_advice(CAUSE_STOPPED);
 	case STEP_OFF_CPU:
@@ -317,14 +339,15 @@ static void write_part(const struct report *report, const struct report_finding 
 {
 	const struct tally_kind *kind = report->tally->kinds[finding->function];
 	bool is_call = finding->part >= STEP_CALLS && finding->part < STEP_FAULTS;
-	char name[64], room[96];
+	char name[64], room[96], limit[96];
 
 	shorten_name(name, sizeof(name),
 		     window__kind_name(report->window, (uint32_t)finding->function), 32);
-	report_line(report, STYLE_WARN, "! %.0f %% of the time of %s (%s) was spent %s%s%s%s: %s",
+	report_line(report, STYLE_WARN, "! %.0f %% of the time of %s (%s) was spent %s%s%s%s%s: %s",
 		    finding->percent, name, FORMAT_TIME(finding->ns), is_call ? "in " : "",
 		    report_part_words(kind, finding->part), is_call ? " calls" : "",
-		    room_words(&finding->room, room), part_advice(kind, finding->part));
+		    room_words(&finding->room, room), limit_words(kind, finding->part, limit),
+		    part_advice(kind, finding->part));
 }
 
 static void write_threads(const struct report *report, const struct report_finding *finding)
@@ -494,6 +517,8 @@ static void put_finding(struct json *json, const struct report *report,
 			    window__kind_name(report->window, (uint32_t)finding->function));
 		json_string(json, "part", step_part_name(finding->part, tally_calls_known(kind)));
 		put_room(json, finding);
+		if (is_memory_limit(kind, finding->part))
+			json_uint(json, "memory_limit_hits", kind->limited_hits);
 	} else if (finding->kind == FOUND_THREADS) {
 		put_room(json, finding);
 		json_bool(json, "with_step_threads", finding->is_all);

@@ -451,6 +451,18 @@ static void leave_unmeasured(struct step_parts *parts)
 		parts->ns[STEP_OWN] = add_saturating(parts->ns[STEP_OWN], take_all(&parts->ns[i]));
 }
 
+static void add_limited(struct tally_kind *kind, const struct fbt_step *record,
+			const struct step_parts *parts)
+{
+	uint64_t faults = (uint64_t)record->minor_faults + record->major_faults;
+
+	if (!cause_is_memory_limit(&record->limits, faults))
+		return;
+	add(&kind->limited_hits, record->limits.memory_hits);
+	for (int i = 0; i < STEP_PARTS; i++)
+		add(&kind->limited_ns[i], parts->ns[i]);
+}
+
 static int add_parts(struct tally_kind *kind, const struct step *step)
 {
 	struct step_parts parts;
@@ -471,6 +483,7 @@ static int add_parts(struct tally_kind *kind, const struct step *step)
 			add_saturating(kind->unmeasured_ns, take_all(&parts.ns[STEP_OWN]));
 	for (int i = 0; i < STEP_PARTS; i++)
 		kind->parts_ns[i] = add_saturating(kind->parts_ns[i], parts.ns[i]);
+	add_limited(kind, &step->record, &parts);
 	if (!parts.known)
 		return 0;
 	kind->faults_untimed += !parts.faults_known;

@@ -242,6 +242,12 @@ struct tally_kind {
 	uint64_t compute_ns;
 	uint64_t compute_max_ns;       /* in one step */
 	uint64_t parts_ns[STEP_PARTS]; /* where total_ns went: see step_split */
+	/*
+	 * Of parts_ns, in steps whose page faults a memory limit explains (cause_is_memory_limit);
+	 * and how often it was reached in these.
+	 */
+	uint64_t limited_ns[STEP_PARTS];
+	uint64_t limited_hits;
 	/* The rest of steps whose parts were not measured, where those of others were. */
 	uint64_t unmeasured_ns;
 	uint64_t parts_known;	 /* steps whose parts were measured, … */

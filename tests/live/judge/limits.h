@@ -80,6 +80,13 @@ static inline void open_memory_limit(struct engine *e)
 	read_weights(e, false);
 }
 
+/* A worker reads them: the step's own thread has no page fault. */
+static inline void open_memory_limit_of_worker(struct engine *e)
+{
+	open_memory_limit(e);
+	start_helper(e);
+}
+
 /* Half of the weights are thrown out, and from then on each half drives the other out. */
 static inline void limit_memory(struct engine *e)
 {

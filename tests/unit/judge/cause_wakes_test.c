@@ -96,6 +96,14 @@ static enum cause_kind cause_of(struct fixture *fixture, const char *said)
 	return cause.kind;
 }
 
+static void find_cause(struct fixture *fixture, struct cause *cause)
+{
+	struct cause_times times = split(fixture);
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 40 * MS}};
+
+	cause_find(fixture->window, &fixture->step, &times, &usual, cause);
+}
+
 static void a_wait_for_a_thread_that_computes_is_work(void **state)
 {
 	struct fixture *fixture = *state;
@@ -246,6 +254,61 @@ static void a_thread_that_was_off_its_cpu_did_not_work(void **state)
 			 "stopped 50.0 ms (usually none) by a tracer: gdb (pid 4711), "
 			 "50.0 ms of it by thread 8 \"worker\", for which the step waited"),
 		CAUSE_STOPPED);
+}
+
+/* The limit held up that thread, not the step's own. */
+static void a_thread_that_a_limit_held_up_is_named(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+
+	wake->cpu_ns = 9 * MS;
+	wake->delay_ns = 50 * MS;
+	fixture->step.record.limits = (struct fbt_step_limits){.throttled_ns = 90 * MS,
+							       .throttled_periods = 1,
+							       .quota_ns = 200 * MS,
+							       .period_ns = 100 * MS,
+							       .memory_hits = 3};
+	assert_int_equal(
+		cause_of(fixture,
+			 "waited 50.0 ms for a CPU (usually none), 50.0 ms of it by thread 8 "
+			 "\"worker\", for which the step waited: the CPU limit of its cgroup, 2.00 "
+			 "CPUs in each 100 ms, was reached once"),
+		CAUSE_CPU_LIMIT);
+	wake->delay_ns = 0;
+	wake->fault_wait_ns = 50 * MS;
+	wake->faults = 12;
+	assert_int_equal(
+		cause_of(
+			fixture,
+			"waited 50.0 ms (usually none) for a disk in 12 page faults, 50.0 ms of it "
+			"by thread 8 \"worker\", for which the step waited: its cgroup was at its "
+			"memory limit 3 times"),
+		CAUSE_MEMORY_LIMIT);
+}
+
+/* Not those of the step, which only waited. */
+static void a_memory_limit_explains_as_many_page_faults_of_a_worker(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+	struct fbt_step *record = &fixture->step.record;
+	struct cause cause;
+
+	wake->fault_wait_ns = 50 * MS;
+	wake->faults = 84;
+	wake->minor_faults = 300;
+	record->limits.memory_hits = 3;
+	find_cause(fixture, &cause);
+	assert_int_equal(cause.kind, CAUSE_MEMORY_LIMIT);
+	wake->minor_faults++;
+	find_cause(fixture, &cause);
+	assert_int_equal(cause.kind, CAUSE_PAGE_FAULTS);
+	/* Nobody had a page fault. */
+	wake->fault_wait_ns = 0;
+	wake->off_ns = 50 * MS;
+	find_cause(fixture, &cause);
+	assert_int_equal(cause.kind, CAUSE_OFF_CPU);
 }
 
 /* Reading ahead takes CPU time, which a worker too spends for the disk, not for the step. */
@@ -430,14 +493,6 @@ static void a_wake_covers_no_more_than_its_call(void **state)
 	assert_int_equal(split(fixture).ns[CAUSE_COMPUTE], 100 * MS);
 }
 
-static void find_cause(struct fixture *fixture, struct cause *cause)
-{
-	struct cause_times times = split(fixture);
-	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 40 * MS}};
-
-	cause_find(fixture->window, &fixture->step, &times, &usual, cause);
-}
-
 static void the_longest_wait_tells_when_it_was_ended(void **state)
 {
 	struct fixture *fixture = *state;
@@ -485,6 +540,8 @@ int main(void)
 		TEST(the_call_is_named_in_which_a_thread_was_that_did_not_run),
 		TEST(a_barrier_has_no_holder),
 		TEST(a_thread_that_was_off_its_cpu_did_not_work),
+		TEST(a_thread_that_a_limit_held_up_is_named),
+		TEST(a_memory_limit_explains_as_many_page_faults_of_a_worker),
 		TEST(a_worker_that_waited_for_a_disk_may_have_read_ahead),
 		TEST(what_kept_the_holder_of_a_lock_off_its_cpu_is_evidence),
 		TEST(what_is_not_known_hides_nothing),

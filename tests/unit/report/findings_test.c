@@ -107,6 +107,45 @@ static void the_time_of_copies_is_told_as_all_of_it(void **state)
 	assert_has_not(fixture->text, "more than usual");
 }
 
+/* Steps of which wait_ns were waits for a disk, at a memory limit that was reached hits times in
+ * each. */
+static void write_faulting(struct fixture *fixture, int count, uint64_t wait_ns, uint32_t hits)
+{
+	for (int i = 0; i < count; i++) {
+		struct step step = waiting_step(fixture, 1, 40 * MS, 0);
+
+		step.record.cpu_ns -= wait_ns;
+		step.record.asleep_ns = step.record.fault_wait_ns = wait_ns;
+		step.record.major_faults = 1280;
+		step.record.limits.memory_hits = hits;
+		write_step(fixture, &step);
+	}
+}
+
+#define PAGES_WAIT "of the time of llama_decode (1.00 s) was spent waiting for pages from a disk"
+
+static void what_a_memory_limit_costs_all_steps_is_found_as_such(void **state)
+{
+	struct fixture *fixture = *state;
+
+	write_faulting(fixture, 100, 10 * MS, 10);
+	finish(fixture);
+	assert_says(fixture->text, PAGES_WAIT " (its cgroup was at its memory limit 1,000 times): "
+					      "raise the memory limit of its cgroup");
+}
+
+/* A limit that is reached too seldom for as many page faults, or in few of the steps. */
+static void a_memory_limit_that_explains_little_is_not_told(void **state)
+{
+	struct fixture *fixture = *state;
+
+	write_faulting(fixture, 60, 10 * MS, 9);
+	write_faulting(fixture, 40, 10 * MS, 500);
+	finish(fixture);
+	assert_says(fixture->text, PAGES_WAIT ": touch memory before the step and keep it");
+	assert_has_not(fixture->text, "memory limit");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -116,6 +155,8 @@ int main(void)
 		TEST(escalations_of_one_function_do_not_hide_what_another_one_waits_for),
 		TEST(what_was_inferred_hides_no_wait_that_was_measured),
 		TEST(the_time_of_copies_is_told_as_all_of_it),
+		TEST(what_a_memory_limit_costs_all_steps_is_found_as_such),
+		TEST(a_memory_limit_that_explains_little_is_not_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
