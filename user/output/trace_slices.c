@@ -6,6 +6,7 @@
 #include "base/arith.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "judge/look.h"
 #include "model/syscalls.h"
 #include "output/file.h"
 #include "output/slice.h"
@@ -91,21 +92,12 @@ static void put_slice(struct slices_sink *slices, const struct window *window,
 	json_object_end(json);
 }
 
-static const struct fbt_stack *find_stack(const struct step *step, const struct fbt_call *call)
-{
-	vec_for_each (stack, &step->stacks) {
-		if (stack->start_ns == call->start_ns && stack->tid == call->tid &&
-		    !(stack->header.flags & (FBT_STACK_WAKER | FBT_STACK_SAMPLED)))
-			return stack;
-	}
-	return NULL;
-}
-
 /* step: the one that the call belongs to, or NULL. */
 static void put_call(struct slices_sink *slices, const struct window *window,
 		     const struct step *step, const struct fbt_call *call)
 {
 	struct call_args args;
+	struct fbt_stack stack;
 	char label[24];
 	struct slice slice = {
 		.name = syscall_label((enum fbt_arch)window->record.arch, call->nr, label),
@@ -114,7 +106,7 @@ static void put_call(struct slices_sink *slices, const struct window *window,
 		.pid = call->tgid,
 		.tid = call->tid,
 		.is_leaf = true,
-		.stack = step ? find_stack(step, call) : NULL,
+		.stack = step && look_call_stack(step, window, call, &stack) ? &stack : NULL,
 	};
 
 	slice.end_ns = add_saturating(call->start_ns, call->duration_ns);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "escalation_fixture.h"
+#include "output/trace_encoder.h"
 #include "output/trace_slices.h"
 
 #define EPOCH_NS 1000000500ull
@@ -597,6 +598,51 @@ static void step_has_what_the_gpu_did_in_it(void **state)
 		    true);
 }
 
+/* A format that has stacks: what it was given last. */
+struct stack_encoder {
+	struct trace_encoder encoder; /* first */
+	uint32_t code;
+};
+
+static int keep_code(struct trace_encoder *encoder, const struct window *window,
+		     const struct slice *slice, const struct json_fields *args)
+{
+	((struct stack_encoder *)encoder)->code = slice->stack ? slice->stack->codes[0] : 0;
+	return 0;
+}
+
+static void keep(struct trace_encoder *encoder)
+{
+}
+
+/* The look at the call has functions of Python, which the copy of its end does not have. */
+static void call_has_the_stack_with_functions_of_scripts(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stack_encoder encoder = {.encoder = {.slice = keep_code, .free = keep}};
+	struct sink *sink = sink_slices__new(fixture->out, &encoder.encoder);
+	struct fbt_call call = make_call(0, 0);
+	struct fbt_code code = {.header.flags = FBT_CODE_SCRIPT, .id = 2};
+	struct fbt_stack copy = {.tid = 102, .start_ns = call.start_ns, .count = 1, .codes = {1}};
+	struct fbt_look_thread look = {
+		.tid = 102, .start_ns = call.start_ns, .count = 1, .codes = {2}};
+
+	assert_non_null(sink);
+	assert_int_equal(window__add_code(fixture->window, &code,
+					  (const char *const[]){"Engine.forward", "/x.py", ""}),
+			 0);
+	assert_int_equal(vec_push(&fixture->step.calls, call), 0);
+	assert_int_equal(vec_push(&fixture->step.stacks, copy), 0);
+	assert_int_equal(sink->write_calls(sink, fixture->window, &fixture->step), 0);
+	assert_int_equal(encoder.code, 1);
+	assert_int_equal(vec_push(&fixture->step.looks, look), 0);
+	assert_int_equal(sink->write_calls(sink, fixture->window, &fixture->step), 0);
+	assert_int_equal(encoder.code, 2);
+	vec_free(&fixture->step.stacks);
+	vec_free(&fixture->step.looks);
+	sink->free(sink);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -631,6 +677,7 @@ int main(void)
 		TEST(gpu_records_without_times_are_not_drawn),
 		TEST(calls_to_cuda_come_before_the_syscalls_in_them_and_once),
 		TEST(step_has_what_the_gpu_did_in_it),
+		TEST(call_has_the_stack_with_functions_of_scripts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
