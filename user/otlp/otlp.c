@@ -124,11 +124,11 @@ static void put_stalls(struct json *json, const struct step *step)
 		put_number(json, "step.gc_generation", stalls->gc_generation);
 }
 
-/* Whom the step waited for. The stack of the waker is in the event. */
+/* Whom the step waited for, or what all others did. The stack of the waker is in the event. */
 static bool is_about_others(const char *key)
 {
-	static const char *const prefixes[] = {"cpu_taken_", "holder_", "peer_", "waker_",
-					       "woken_"};
+	static const char *const prefixes[] = {"cpu_taken_", "holder_", "others_seen",
+					       "peer_",	     "waker_",	"woken_"};
 
 	if (!strncmp(key, "waker_stack", strlen("waker_stack")))
 		return false;

@@ -174,6 +174,12 @@ static void who_was_waited_for_is_in_the_attributes(void **state)
 	cause->holders[0] = (struct fbt_look_thread){
 		.owner = 9, .depth = 1, .doing = FBT_DOING_CPU, .header.flags = FBT_LOOK_CYCLE};
 	cause->holder_count = 1;
+	cause->others[0] = (struct fbt_look_thread){.owner = 10,
+						    .threads = 1,
+						    .start_ns = MS,
+						    .time_ns = 21 * MS,
+						    .doing = FBT_DOING_CPU};
+	cause->other_count = 1;
 	cause->taken = (struct fbt_taken){.header.type = FBT_EVENT_TAKEN,
 					  .waited_ns = 5 * MS,
 					  .count = 1,
@@ -185,6 +191,8 @@ static void who_was_waited_for_is_in_the_attributes(void **state)
 	assert_string_equal(attribute(span_of(fixture, 0), "holder_tid"), "9");
 	assert_string_equal(attribute(span_of(fixture, 0), "holder_in"), "cpu");
 	assert_string_equal(attribute(span_of(fixture, 0), "holder_deadlock"), "true");
+	assert_string_equal(attribute(span_of(fixture, 0), "others_seen"), "thread 10 on a CPU");
+	assert_string_equal(attribute(span_of(fixture, 0), "others_seen_us"), "20000");
 	assert_string_equal(attribute(span_of(fixture, 0), "cpu_taken_by"), "hog");
 	assert_string_equal(attribute(span_of(fixture, 0), "cpu_taken_pid"), "31");
 	assert_null(attribute(span_of(fixture, 0), "cause_evidence"));
