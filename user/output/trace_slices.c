@@ -6,6 +6,7 @@
 #include "base/arith.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "judge/hang.h"
 #include "judge/look.h"
 #include "model/syscalls.h"
 #include "output/file.h"
@@ -168,6 +169,34 @@ static void put_escalation(struct slices_sink *slices, const struct window *wind
 	put_slice(slices, window, &slice, &args.fields);
 }
 
+/*
+ * When it was noticed: a moment in the step, whose slice comes later. A slice from the begin of the
+ * step on would be one that has the step's own in it.
+ */
+static void put_hang(struct slices_sink *slices, const struct window *window,
+		     const struct fbt_hang *hang)
+{
+	const struct fbt_look_thread *seen = hang_own_thread(hang, window);
+	struct hang_args args;
+	struct fbt_stack stack;
+	struct slice slice = {
+		.name = "hang",
+		.cat = "hang",
+		.start_ns = hang->time_ns,
+		.end_ns = hang->time_ns,
+		.pid = hang->tgid,
+		.tid = hang->tid,
+		.is_leaf = true,
+	};
+
+	if (seen) {
+		look_stack(seen, &stack);
+		slice.stack = &stack;
+	}
+	hang_args_fill(&args, window, hang);
+	put_slice(slices, window, &slice, &args.fields);
+}
+
 static struct stream_end *find_stream(struct slices_sink *slices, uint32_t tgid, uint32_t lane)
 {
 	struct stream_end *stream;
@@ -277,6 +306,15 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 		return 0;
 	writer_begin(&slices->writer);
 	put_escalation(slices, window, step, escalation);
+	return writer_end(&slices->writer);
+}
+
+static int write_hang(struct sink *sink, const struct window *window, const struct fbt_hang *hang)
+{
+	struct slices_sink *slices = to_slices(sink);
+
+	writer_begin(&slices->writer);
+	put_hang(slices, window, hang);
 	return writer_end(&slices->writer);
 }
 
@@ -470,6 +508,7 @@ struct sink *sink_slices__new(FILE *out, struct trace_encoder *encoder)
 		.is_document = true,
 		.write_step = write_step,
 		.write_escalation = write_escalation,
+		.write_hang = write_hang,
 		.write_calls = write_calls,
 		.write_call = write_call,
 		.write_iteration = write_iteration,
