@@ -683,10 +683,10 @@ void hang_args_fill(struct hang_args *args, const struct window *window,
 	json_fields_uint(to, "open_us", (hang->time_ns - hang->step_start_ns) / NS_PER_US);
 	if (*args->threads)
 		json_fields_string(to, "threads", args->threads);
+	args->call = NULL;
 	if (!hang->call.header.type)
 		return;
-	json_fields_string(
-		to, "call",
-		syscall_label((enum fbt_arch)window->record.arch, hang->call.nr, args->call));
+	args->call = syscall_label((enum fbt_arch)window->record.arch, hang->call.nr, args->label);
+	json_fields_string(to, "call", args->call);
 	json_fields_uint(to, "call_us", hang->call.duration_ns / NS_PER_US);
 }

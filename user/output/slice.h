@@ -152,7 +152,8 @@ struct hang_args {
 	struct json_fields fields; /* points into this struct, and to names of the window */
 	char evidence[HANG_TEXT_SIZE];
 	char threads[HANG_THREADS_SIZE];
-	char call[24];
+	const char *call; /* its name; NULL: it is in none, or it is not known */
+	char label[24];
 };
 
 /*
