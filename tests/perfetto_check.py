@@ -219,8 +219,12 @@ def folded_lines(slices, steps):
             continue
         step = next(name for name, pid, lane, start, end in steps
                     if (pid, lane) == (piece[2], piece[3]) and start <= piece[4] < end)
-        names = [re.sub(r'[\x00-\x1f\x7f]', '?', name.replace(';', ':'))
-                 for name, _, _ in piece[7] if name != '[not joined]']
+        # Functions of scripts are known as far as the thread's first one; the file begins with the step's.
+        first = next((i for i, (name, _, line) in enumerate(piece[7])
+                      if line and name.split('.')[-1] == step.split('.')[-1]), 0)
+        marks = [name for name, _, _ in piece[7][:first] if name in MARKS]
+        names = marks + [re.sub(r'[\x00-\x1f\x7f]', '?', name.replace(';', ':'))
+                         for name, _, _ in piece[7][first:] if name != '[not joined]']
         marks = [name for name in names if name in MARKS]
         names = [name for name in names if name not in MARKS]
         if names[0] == step:

@@ -51,6 +51,15 @@ trap 'rm -rf "$work"' EXIT
 	--html "$work/page.html" 2>/dev/null
 "$FBT_BUILD/tests/events" tests/golden/gpu.events "$work/gpu" || { echo 'not ok - GPU records are made' && exit 1; }
 "$FBT" --replay "$work/gpu" --trace none --profile none --report none --html "$work/gpu.html" 2>/dev/null
+# Steps that hang, locks whose holder was seen, who had the CPU or ended waits, and functions that have grown.
+for case in hang hang_looks looks scripts explained woken grown; do
+	"$FBT_BUILD/tests/events" tests/golden/$case.events "$work/$case" ||
+		{ echo "not ok - records of $case are made" && exit 1; }
+	options=()
+	[ ! -e tests/golden/$case.options ] || read -ra options <tests/golden/$case.options
+	"$FBT" --replay "$work/$case" "${options[@]}" --trace none --profile none --report none \
+		--html "$work/$case.html" 2>/dev/null
+done
 # Two files that have a function of the same name each.
 {
 	echo 'window detail=escalated'
@@ -70,4 +79,4 @@ trap 'rm -rf "$work"' EXIT
 # As if there had been more steps, and more escalated ones, than are kept for certain.
 sed -E 's/"stride":1,"escalated_kept":[0-9]+/"stride":4,"escalated_kept":1000/' "$work/page.html" >"$work/thin.html"
 sed -E 's/"stride":1,"escalated_kept":[0-9]+/"stride":4,"escalated_kept":15/' "$work/page.html" >"$work/thinner.html"
-HTML_THIN="$work/thin.html" HTML_THINNER="$work/thinner.html" HTML_TWINS="$work/twins.html" HTML_GPU="$work/gpu.html" "$python" tests/e2e/html_browser.py "$work/page.html" "$work"
+HTML_CASES="$work" HTML_THIN="$work/thin.html" HTML_THINNER="$work/thinner.html" HTML_TWINS="$work/twins.html" HTML_GPU="$work/gpu.html" "$python" tests/e2e/html_browser.py "$work/page.html" "$work"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """Drives the page of html.sh in headless Chromium: PAGE FOLDER. Screenshots are left in FOLDER, or in
 $HTML_SHOTS if that is set. HTML_GPU is a page with GPU records, HTML_TWINS one of two functions of one name,
-HTML_THIN one whose steps are not all drawn, HTML_THINNER one whose escalated steps are not all drawn."""
+HTML_THIN one whose steps are not all drawn, HTML_THINNER one whose escalated steps are not all drawn; HTML_CASES
+is a folder with pages of some golden cases."""
 import hashlib
 import json
 import os
@@ -205,6 +206,48 @@ def thinned(driver):
     fact('of many escalated steps the first ones', 'are drawn: the first 15 escalated ones, and of 4 others' in text, text)
 
 
+def case(driver, name):
+    driver.get(f'file://{os.environ["HTML_CASES"]}/{name}.html')
+    errors = driver.get_log('browser')
+    fact(f'{name}: the console is empty', not errors, errors)
+
+
+def hangs(driver):
+    case(driver, 'hang_looks')
+    said = [p.text for p in driver.find_elements(By.CSS_SELECTOR, '#verdict p')]
+    fact('a hang is a line of the verdict, which ends before its threads',
+         said[1].startswith('! hang: llama_decode') and said[1].endswith('read for 9.00 s in KvCache::evict'), said)
+    text = section(driver, 'Hangs')
+    fact('what hangs is said in full', 'in futex for 9.99 s, lock at 0x7fc70b3680c8, held by thread 8 "kv-evict"' in text,
+         text)
+    for row in ('thread 7 "engine" futex for 9.99 s Cache::take <- llama_decode',
+                '12 threads (9, …) "pool" futex for 20.0 s Pool::wait <- Pool::run', 'thread 30 "spin" on a CPU near spin',
+                '2 threads (31, …) waiting for a CPU Pool::wait <- Pool::run', 'thread 35 stopped', 'thread 37 read'):
+        fact(f'and so is {row[:12]}', row in text.replace('\n', ' '), text)
+    fact('threads in no group are counted', '2 more threads' in text, text)
+    fact('a hang without a look has no table', len(driver.find_elements(By.CSS_SELECTOR, '#hangs table')) == 1)
+    driver.save_screenshot(f'{shots}/hang.png')
+    case(driver, 'hang')
+    said = [p.text for p in driver.find_elements(By.CSS_SELECTOR, '#verdict p')]
+    fact('a hang that ended says so in a line of its own', 'it ended after 11.0 s: step #13' in said, said)
+
+
+def reasons(driver):
+    """What the table of causes says under the evidence."""
+    for name, wanted in (
+            ('looks', 'meanwhile thread 9 "bad\\x1b[1m" in read for 9.00 ms: KvCache::evict_sleep'),
+            ('scripts', 'held in time_sleep <- tokenize (text.py:31)'),
+            ('explained', 'taken by, of the 520 ms that were seen: its own threads 27.1 %, stress-ng (pid 4711, cgroup '
+             '/system.slice/load.service) 22.5 %, cc1 (several processes) 14.4 %'),
+            ('explained', 'nobody (the CPU was idle) 21.2 %'), ('explained', 'not known in 2 of 6 steps'),
+            ('woken', 'woken by feeder (pid 81) in 1 step, perhaps re'),
+            ('grown', 'grew: std::vector::resize 227 ms in 2 steps, gemm_f32 86.7 ms in 1 step')):
+        case(driver, name)
+        text = section(driver, 'Why steps were slow')
+        fact(f'{name}: {wanted[:20]}', wanted in text, text)
+        driver.save_screenshot(f'{shots}/{name}.png')
+
+
 for dark in (False, True):
     driver = start(dark, 1600)
     try:
@@ -220,6 +263,8 @@ for dark in (False, True):
             gpu(driver)
             twins(driver)
             thinned(driver)
+            hangs(driver)
+            reasons(driver)
     finally:
         driver.quit()
 sys.exit(bool(failures))

@@ -12,6 +12,7 @@ collector.py ask LOG EXPRESSION     prints a Python expression over what came. I
     Q       requests: path, headers, status (our answer), problems, spans, resources
     P       spans of steps (those without a parent) that were answered by 200, by step number;
             attributes in one dict, children by name
+    H       spans of hangs that were answered by 200, as they came
     M       the last request to /v1/metrics that was answered by 200: for each name the points, with
             attributes in one dict
     G S     escalation_prof that are shown, and step_prof, of $OUT.profile, by step number
@@ -35,7 +36,9 @@ STEP_KEYS = [
 EVENT_KEYS = ["cause", "cause.us", "cause.call"]
 STACK_KEYS = {"cause.stack", "cause.stack_unnamed", "cause.waker_stack", "cause.waker_stack_unnamed"}
 # Whom the step waited for, as in the profile.
-OTHERS = ("cpu_taken_", "holder_", "peer_", "waker_", "woken_")
+OTHERS = ("cpu_taken_", "holder_", "others_seen", "peer_", "waker_", "woken_")
+HANG_KEYS = ["brick.name", "hang.evidence", "hang.open_us", "thread.id"]
+HANG_MORE = {"hang." + name for name in ("threads", "call", "call_us", "stack", "stack_unnamed")}
 CHILD_KEYS = ["syscall.calls", "syscall.duration_us", "syscall.aggregated"]
 
 # The messages of opentelemetry-proto 1.x that a request consists of, with the names of the JSON
@@ -155,6 +158,8 @@ def flatten(message, keys, where, problems):
             problems.append("%s: %s twice" % (where, item["key"]))
         attributes[item["key"]] = int(value) if kind == "intValue" else value
     more = STACK_KEYS if keys is EVENT_KEYS else {"escalation.repeated", "escalation.as_usual"} | PYTHON
+    if keys is HANG_KEYS:
+        more = HANG_MORE
     if keys is STEP_KEYS:
         more = more | {key for key in attributes if key.startswith(OTHERS)}
     if set(attributes) - more != set(keys):
@@ -171,9 +176,8 @@ def take_spans(resource_spans, problems):
         if scope["scope"]["name"] != "ferrum-bpftrace" or not scope["scope"]["version"]:
             problems.append("scope is %s" % scope["scope"])
         for span in scope["spans"]:
-            is_child = "parentSpanId" in span
-            attributes = flatten(span, CHILD_KEYS if is_child else STEP_KEYS, span["name"],
-                                 problems)
+            keys = CHILD_KEYS if "parentSpanId" in span else HANG_KEYS if span["name"] == "hang" else STEP_KEYS
+            attributes = flatten(span, keys, span["name"], problems)
             events = [dict(event, attributes=flatten(event, EVENT_KEYS, event["name"], problems),
                            time=int(event["timeUnixNano"])) for event in span.get("events", [])]
             spans.append(dict(span, attributes=attributes, resource=resource, events=events,
@@ -350,12 +354,16 @@ def load_steps(log):
         for span in request["spans"] if request["status"] == "200" else []:
             if "parentSpanId" in span:
                 children.append(span)
-            else:
+            elif span["name"] != "hang":
                 steps[span["attributes"]["step.number"]] = dict(span, children={})
     by_id = {span["spanId"]: span for span in steps.values()}
     for child in children:
         by_id[child["parentSpanId"]]["children"][child["name"]] = child
     return steps
+
+
+def load_hangs(log):
+    return [span for q in load_requests(log) if q["status"] == "200" for span in q["spans"] if span["name"] == "hang"]
 
 
 def load_metrics(log):
@@ -364,7 +372,7 @@ def load_metrics(log):
 
 def ask(log, expression):
     makers = {"Q": functools.partial(load_requests, log), "P": functools.partial(load_steps, log),
-              "M": functools.partial(load_metrics, log),
+              "H": functools.partial(load_hangs, log), "M": functools.partial(load_metrics, log),
               "G": lambda: load_profile("escalation_prof"),
               "S": lambda: load_profile("step_prof"), "O": lambda: OTHERS}
     tree = ast.parse(expression.replace("\n", " "), mode="eval")

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # A step that does not end is told of while it is open, and is traced on when it ends.
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/live/otlp/lib.sh
+. tests/live/otlp/lib.sh
 
 # shellcheck disable=SC2317 # called by name
 is_released()
@@ -35,6 +37,13 @@ for detail in escalated probes; do
 	"$FBT" --replay "$OUT.capture" --report json --trace none --profile none >"$OUT.json"
 	is "$detail: the capture has them" \
 		"$(grep -o '"hang_count":[0-9]*' "$OUT.json")" '"hang_count":4'
+	start_collector 200
+	"$FBT" --replay "$OUT.capture" --report none --trace "$TMP/trace.json" --profile none --otlp "$URL" 2>"$OUT.err"
+	end_collector "$detail"
+	sound "$detail"
+	sent "$detail: a collector gets each as a span, with the stack" \
+		'len(H) == 4 and all("hang_step" in h["attributes"]["hang.stack"] and h["status"]["code"] == 2 for h in H)'
+	is "$detail: the trace has them" "$(grep -o '"cat":"hang"' "$TMP/trace.json" | wc -l)" 4
 done
 
 rm -f "${OUT:?}".*

@@ -169,6 +169,7 @@ static int finish(struct sink *sink, const struct window *window,
 		err = self->text.sink->finish(self->text.sink, window, classifier);
 	if (!err)
 		err = self->json.sink->finish(self->json.sink, window, classifier);
+	points_choose_args(&self->points, window, classifier);
 	return err ? err : write_page(self, window);
 }
 

@@ -538,19 +538,28 @@ function header() {
 		page.append(element("p", {class: "dim"}, process.cmdline.length > 200 ? `${process.cmdline.slice(0, 200)}…` : process.cmdline));
 }
 
-/* The first block of the text report: the headline and the findings, rejoined from its lines. */
+/*
+ * The first block of the text report: the headline and the findings, rejoined from its lines. Below a
+ * hang, lines that begin with four spaces are lines of their own; the part "Hangs" has the threads.
+ */
 function verdict() {
 	const block = data.text.split("\n\n")[0].split("\n");
 	const joined = [];
+	let ofHang = false;
 
 	for (const line of block) {
-		if (/^\s{2}/.test(line) && joined.length)
+		if (/^\s{2}/.test(line) && joined.length && !(ofHang && /^ {4}\S/.test(line))) {
 			joined[joined.length - 1] += ` ${line.trim()}`;
-		else if (line.trim())
+			continue;
+		}
+		if (!line.startsWith(" "))
+			ofHang = line.startsWith("! hang:");
+		if (line.trim())
 			joined.push(line);
 	}
-	page.append(element("div", {class: joined.some((line) => line.startsWith("!")) ? "verdict warn" : "verdict", id: "verdict"},
-		...joined.map((line) => element("p", {}, line))));
+	const kept = joined.filter((line) => !line.startsWith("    ") || line.startsWith("    it ended"));
+	page.append(element("div", {class: kept.some((line) => line.startsWith("!")) ? "verdict warn" : "verdict", id: "verdict"},
+		...kept.map((line) => element("p", {class: line.startsWith(" ") ? "below" : null}, line.trim()))));
 }
 
 function cards() {
@@ -572,6 +581,49 @@ function cards() {
 		element("div", {class: warn ? "card warn" : "card"}, label, element("b", {}, value))));
 }
 
+const inSteps = (n) => `in ${count(n)} ${n === 1 ? "step" : "steps"}`;
+
+/* Who had the CPU, as far as that was seen. */
+function takers(taken) {
+	const share = (label, ns) => [ns, `${label} ${percent(ns, taken.waited_ns)}`];
+	const by = taken.by.slice(0, 3).map(({pid, name, cgroup, ns}) => share(`${name} (${pid === null ? "several processes" : `pid ${pid}`}${
+		cgroup && cgroup !== "/" ? `, cgroup ${cgroup}` : ""})`, ns));
+	const all = [share("its own threads", taken.own_threads_ns), ...by].sort((a, b) => b[0] - a[0])
+		.concat([share("nobody (the CPU was idle)", taken.idle_ns)]);
+
+	return `taken by, of the ${duration(taken.waited_ns)} that were seen: ${
+		all.filter(([ns]) => ns >= 0.02 * taken.waited_ns).map(([, text]) => text).join(", ")}`;
+}
+
+function wakers(cause) {
+	const own = new Set(report.processes.map((process) => process.pid));
+	const list = cause.woken_by.map(({name, pid, perhaps, steps}) => `${perhaps ? "perhaps " : ""}${
+		own.has(pid) ? `its own thread ${name}` : pid === null ? name : `${name} (pid ${pid})`} ${inSteps(steps)}`);
+
+	if (cause.woken_by_interrupt)
+		list.push(`an interrupt (a timer or a device) ${inSteps(cause.woken_by_interrupt)}`);
+	return list.length ? `woken by ${list.join(", ")}` : null;
+}
+
+/* What is known of a cause besides its evidence: lines below it. */
+function reasonsOf(cause) {
+	const after = cause.worst_waker_after_ns ? `, ${duration(cause.worst_waker_after_ns)} after the wait began` : "";
+	const steps = cause.explained_steps + cause.unexplained_steps;
+
+	return [
+		cause.stack && `in ${cause.stack}`,
+		cause.worst_waker_stack && `ended in ${cause.worst_waker_stack}${after}`,
+		cause.worst_holder_stack && `held in ${cause.worst_holder_stack}`,
+		/* Who held the lock or ended the wait is more than what all others did. */
+		!cause.worst_holder_stack && !cause.worst_waker_stack && cause.worst_others && `meanwhile ${cause.worst_others}`,
+		cause.cpu_taken && takers(cause.cpu_taken),
+		cause.woken_by && wakers(cause),
+		cause.grown_functions?.length && `grew: ${cause.grown_functions.slice(0, 3).map((grown) =>
+			`${grown.name} ${duration(grown.ns)} ${inSteps(grown.steps)}`).join(", ")}`,
+		cause.unexplained_steps && `not known in ${count(cause.unexplained_steps)} of ${count(steps)} steps, as that was not looked at then`,
+	].filter((line) => line);
+}
+
 function causes() {
 	const list = report.escalations.causes;
 
@@ -582,19 +634,32 @@ function causes() {
 			pick: cause.worst_step,
 			cells: [element("span", {}, swatch(causeColor(cause.cause)), words(cause.cause)), count(cause.steps),
 				duration(cause.extra_ns), `#${cause.worst_step} ${duration(cause.worst_duration_ns)}`,
-				element("div", {}, cause.worst_evidence,
-					cause.stack ? element("div", {class: "dim"}, `in ${cause.stack}`) : null,
-					cause.worst_waker_stack ? element("div", {class: "dim"}, `ended in ${cause.worst_waker_stack}${
-						cause.worst_waker_after_ns ? `, ${duration(cause.worst_waker_after_ns)} after the wait began` : ""}`) : null),
+				element("div", {}, cause.worst_evidence, ...reasonsOf(cause).map((line) => element("div", {class: "dim"}, line))),
 				cause.advice],
 		})), markNumber));
+}
+
+const doingWords = {cpu: "on a CPU", cpu_wait: "waiting for a CPU", kernel: "asleep outside of calls", unknown: "not known"};
+
+/* Threads that were in the same place. */
+function groupRow(group) {
+	const {threads: n, tids, name, doing, call} = group;
+	const who = n === 1 ? `thread ${tids[0]}` : `${count(n)} threads (${tids.join(", ")}${n > tids.length ? ", …" : ""})`;
+	const inCall = call && `${call}${group.call_ns === null ? "" : ` for ${duration(group.call_ns)}`}`;
+	const state = doing === call ? inCall : `${doingWords[doing] ?? doing}${inCall ? `, in ${inCall}` : ""}`;
+
+	return {cells: [name ? `${who} "${name}"` : who, state, group.stack ? `${group.near ? "near " : ""}${group.stack}` : ""]};
 }
 
 function hangs() {
 	if (!report.hang_count)
 		return;
-	section("Steps that did not end", ...report.hangs.map((hang) =>
-		element("p", {}, hang.description ?? `${hang.name} on thread ${hang.tid} of process ${hang.pid}: open for ${duration(hang.open_ns)}`)));
+	const more = report.hang_count - report.hangs.length;
+
+	section("Hangs", ...report.hangs.flatMap((hang) => [element("p", {}, hang.text),
+		hang.threads.length ? table(["threads", "in", "where"], hang.threads.map(groupRow)) : null,
+		hang.threads_not_shown ? element("p", {class: "dim"}, `${count(hang.threads_not_shown)} more threads`) : null]),
+	more > 0 ? element("p", {class: "dim"}, `and ${count(more)} more`) : null).id = "hangs";
 }
 
 /* A step of a table: show it in the chart. */

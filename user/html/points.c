@@ -199,9 +199,25 @@ static bool has_part(const struct points *points, int part)
 	return false;
 }
 
+void points_choose_args(struct points *points, const struct window *window,
+			const struct classifier *classifier)
+{
+	for (uint32_t kind = 0; kind < FBT_KIND_COUNT; kind++) {
+		const char *class_by = classifier__class_by(classifier, window, kind);
+
+		for (uint32_t i = 0; class_by && i < FBT_ARG_COUNT; i++) {
+			const char *name = window->kinds[kind].arg_names[i];
+
+			if (name && !strcmp(name, class_by))
+				points->chosen[kind] = points->arg_masks[kind] & UINT32_C(1) << i;
+		}
+	}
+}
+
 uint32_t points_arg(const struct points *points, uint32_t kind)
 {
-	uint32_t mask = points->arg_masks[kind];
+	uint32_t chosen = points->chosen[kind];
+	uint32_t mask = chosen ? chosen : points->arg_masks[kind];
 
 	return mask ? (uint32_t)__builtin_ctz(mask) : 0;
 }

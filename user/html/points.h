@@ -50,6 +50,7 @@ struct points {
 	uint32_t stride; /* an ordinary point stands for up to this many steps; 0 is 1 */
 	uint32_t wordy;	 /* points with words */
 	uint32_t arg_masks[FBT_KIND_COUNT]; /* the arguments that any step had */
+	uint32_t chosen[FBT_KIND_COUNT];    /* the bit of one of them; 0: none was chosen */
 	struct {
 		struct point longest;
 		uint32_t count;
@@ -66,7 +67,14 @@ int points_escalate(struct points *points, const struct window *window,
 /* After the last step. */
 int points_end(struct points *points);
 
-/* Which argument of a kind's steps is written: the first that any had. */
+/*
+ * After the last step too: the steps of kinds with classes by an argument are shown with that one,
+ * if any step had it.
+ */
+void points_choose_args(struct points *points, const struct window *window,
+			const struct classifier *classifier);
+
+/* Which argument of a kind's steps is written: the chosen one, else the first that any had. */
 uint32_t points_arg(const struct points *points, uint32_t kind);
 
 /*

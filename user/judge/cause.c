@@ -317,30 +317,17 @@ static void find_waker(const struct scope *scope, struct cause *cause)
 	}
 }
 
-/* That of the thread that made the call, or of the one that ended it. */
-static const struct fbt_stack *stack_of(const struct step *step, const struct fbt_call *call,
-					const struct fbt_wake *wake)
+/* Of the thread that ended a call; NULL: none was taken. */
+static const struct fbt_stack *waker_stack_of(const struct step *step, const struct fbt_call *call,
+					      const struct fbt_wake *wake)
 {
 	vec_for_each (stack, &step->stacks) {
-		bool is_waker = stack->header.flags & FBT_STACK_WAKER;
-
 		if (!(stack->header.flags & FBT_STACK_SAMPLED) &&
-		    stack->start_ns == call->start_ns && is_waker == (wake != NULL) &&
-		    (!wake || stack->owner == wake->waker_tid))
+		    stack->start_ns == call->start_ns && stack->header.flags & FBT_STACK_WAKER &&
+		    stack->owner == wake->waker_tid)
 			return stack;
 	}
 	return NULL;
-}
-
-static bool has_script(const struct window *window, const struct fbt_look_thread *look)
-{
-	for (uint32_t i = 0; i < look->count; i++) {
-		const struct code *code = window__code(window, look->codes[i]);
-
-		if (code && code->record.header.flags & FBT_CODE_SCRIPT)
-			return true;
-	}
-	return false;
 }
 
 static void set_peer(const struct window *window, const struct step_peer *peer, uint64_t wait_ns,
@@ -379,7 +366,10 @@ static void add_other(const struct fbt_look_thread *look, struct cause *cause)
 		cause->others[cause->other_count++] = *look;
 }
 
-/* What was seen while the call was open. Its stack then stands in for one at its end. */
+/*
+ * What was seen while the call was open. Of a step that waits for the GIL several times it may be
+ * another wait.
+ */
 static void set_looks(const struct step *step, const struct window *window,
 		      const struct fbt_call *call, struct cause *cause)
 {
@@ -395,8 +385,8 @@ static void set_looks(const struct step *step, const struct window *window,
 			add_other(look, cause);
 			continue;
 		}
-		/* A copy of the end of the call does not have the functions of scripts. */
-		if (!look->depth && (!cause->stack.count || has_script(window, look)))
+		if (cause->kind == CAUSE_GIL && !look->depth &&
+		    (!cause->stack.count || look_has_script(look, window)))
 			look_stack(look, &cause->stack);
 		if (look->depth && look->depth == cause->holder_count + 1)
 			cause->holders[cause->holder_count++] = *look;
@@ -407,11 +397,11 @@ static void set_looks(const struct step *step, const struct window *window,
 static void set_stacks(const struct scope *scope, const struct call_walk *walk, struct cause *cause)
 {
 	const struct step *step = scope->step;
-	const struct fbt_stack *stack = stack_of(step, walk->call, NULL), *waker = NULL;
+	const struct fbt_stack *waker = NULL;
 
 	if (walk->wake)
-		waker = stack_of(step, walk->call, walk->wake);
-	cause->stack = stack ? *stack : (struct fbt_stack){0};
+		waker = waker_stack_of(step, walk->call, walk->wake);
+	look_call_stack(step, scope->window, walk->call, &cause->stack);
 	cause->waker_stack = waker ? *waker : (struct fbt_stack){0};
 	set_looks(step, scope->window, walk->call, cause);
 }

@@ -73,6 +73,34 @@ const struct fbt_look_thread *hang_group(const struct fbt_hang *hang, const stru
 	return NULL;
 }
 
+static bool is_in_group(const struct fbt_look_thread *group, uint32_t tid)
+{
+	for (int i = 0; i < FBT_LOOK_TIDS; i++)
+		if (group->tids[i] == tid)
+			return true;
+	return group->owner == tid;
+}
+
+const struct fbt_look_thread *hang_own_thread(const struct fbt_hang *hang,
+					      const struct window *window)
+{
+	const struct hang_look *look = window__hang_look(window, hang);
+	const struct fbt_look_thread *found = NULL;
+
+	if (!look)
+		return NULL;
+	vec_for_each (thread, &look->threads) {
+		bool is_group = thread->header.flags & FBT_LOOK_GROUP;
+
+		/* The one that waits is the head of the chain. */
+		if (!is_group && !thread->depth)
+			return thread;
+		if (is_group && !found && is_in_group(thread, hang->tid))
+			found = thread;
+	}
+	return found;
+}
+
 /* Threads that are in none of the first groups. */
 static uint32_t count_others(const struct fbt_hang *hang, const struct window *window,
 			     size_t groups)

@@ -31,6 +31,10 @@ const struct fbt_look_thread *hang_group(const struct fbt_hang *hang, const stru
 void hang_describe_threads(const struct fbt_hang *hang, const struct window *window,
 			   char text[HANG_THREADS_SIZE]);
 
+/* Where the thread of the step itself was seen; NULL: it was not. */
+const struct fbt_look_thread *hang_own_thread(const struct fbt_hang *hang,
+					      const struct window *window);
+
 /* Threads of its process that are in no group. */
 uint32_t hang_left_out(const struct fbt_hang *hang, const struct window *window);
 

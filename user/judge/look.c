@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "judge/look.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include "judge/peers.h"
 #include "model/syscalls.h"
 
 #define THREAD_COLUMNS 15
+
+/* A call for the GIL that begins so soon after one that timed out is of the same wait. */
+#define GIL_AGAIN_NS 1000000
 
 void look_add_thread(struct line *line, uint32_t tid, const struct window *window)
 {
@@ -34,6 +39,73 @@ void look_stack(const struct fbt_look_thread *thread, struct fbt_stack *stack)
 		.count = thread->count,
 	};
 	memcpy(stack->codes, thread->codes, sizeof(stack->codes));
+}
+
+bool look_has_script(const struct fbt_look_thread *thread, const struct window *window)
+{
+	for (uint32_t i = 0; i < thread->count; i++) {
+		const struct code *code = window__code(window, thread->codes[i]);
+
+		if (code && code->record.header.flags & FBT_CODE_SCRIPT)
+			return true;
+	}
+	return false;
+}
+
+/* A wait for the GIL is a row of calls: the look is at the first one, and good for all of them. */
+static bool is_in_row(const struct step *step, const struct fbt_look_thread *look,
+		      const struct fbt_call *call)
+{
+	uint64_t again_until_ns = look->start_ns;
+
+	if (call->start_ns < look->start_ns || call->nr != look->nr)
+		return false;
+	for (size_t i = vec_lower_bound(&step->calls, item->start_ns, look->start_ns);
+	     i < step->calls.count; i++) {
+		const struct fbt_call *next = &step->calls.items[i];
+
+		if (next->nr != look->nr || next->start_ns > again_until_ns)
+			return false;
+		if (next->start_ns == call->start_ns)
+			return true;
+		if (next->ret != -ETIMEDOUT)
+			return false;
+		again_until_ns = add_saturating(add_saturating(next->start_ns, next->duration_ns),
+						GIL_AGAIN_NS);
+	}
+	return false;
+}
+
+static bool is_look_at(const struct step *step, const struct fbt_look_thread *look,
+		       const struct fbt_call *call)
+{
+	if (look->depth || look->header.flags & FBT_LOOK_GROUP || !look->count ||
+	    look->tid != call->tid)
+		return false;
+	return look->start_ns == call->start_ns ||
+	       (look->header.flags & FBT_LOOK_GIL && is_in_row(step, look, call));
+}
+
+bool look_call_stack(const struct step *step, const struct window *window,
+		     const struct fbt_call *call, struct fbt_stack *stack)
+{
+	*stack = (struct fbt_stack){.count = 0};
+	vec_for_each (copied, &step->stacks) {
+		if (copied->start_ns == call->start_ns && copied->tid == call->tid &&
+		    !(copied->header.flags & (FBT_STACK_WAKER | FBT_STACK_SAMPLED))) {
+			*stack = *copied;
+			break;
+		}
+	}
+	/* A copy of the end of the call does not have the functions of scripts. */
+	vec_for_each (look, &step->looks) {
+		if (!is_look_at(step, look, call) ||
+		    (stack->count && !look_has_script(look, window)))
+			continue;
+		look_stack(look, stack);
+		stack->start_ns = call->start_ns;
+	}
+	return stack->count != 0;
 }
 
 static const char *call_label(const struct fbt_look_thread *thread, const struct window *window,

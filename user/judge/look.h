@@ -53,4 +53,14 @@ const char *look_doing_name(const struct fbt_look_thread *thread, const struct w
 /* Its stack as that of a call, for frames_describe. */
 void look_stack(const struct fbt_look_thread *thread, struct fbt_stack *stack);
 
+bool look_has_script(const struct fbt_look_thread *thread, const struct window *window);
+
+/*
+ * Where a step made one of its calls: the stack that was copied at the end of the call; or, if
+ * there is none, or if functions of a script are only there, the one that was seen while the call
+ * was open. false: neither is known, and stack is empty.
+ */
+bool look_call_stack(const struct step *step, const struct window *window,
+		     const struct fbt_call *call, struct fbt_stack *stack);
+
 #endif

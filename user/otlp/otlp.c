@@ -16,6 +16,8 @@
 #include "judge/cause.h"
 #include "judge/escalation.h"
 #include "judge/frames.h"
+#include "judge/hang.h"
+#include "judge/look.h"
 #include "judge/text.h"
 #include "model/syscalls.h"
 #include "otlp/otlp_http.h"
@@ -124,11 +126,11 @@ static void put_stalls(struct json *json, const struct step *step)
 		put_number(json, "step.gc_generation", stalls->gc_generation);
 }
 
-/* Whom the step waited for. The stack of the waker is in the event. */
+/* Whom the step waited for, or what all others did. The stack of the waker is in the event. */
 static bool is_about_others(const char *key)
 {
-	static const char *const prefixes[] = {"cpu_taken_", "holder_", "peer_", "waker_",
-					       "woken_"};
+	static const char *const prefixes[] = {"cpu_taken_", "holder_", "others_seen",
+					       "peer_",	     "waker_",	"woken_"};
 
 	if (!strncmp(key, "waker_stack", strlen("waker_stack")))
 		return false;
@@ -291,14 +293,11 @@ static void put_resource(struct json *json, const struct window *window, uint32_
 	json_object_end(json);
 }
 
-uint32_t otlp_span_write(struct json *json, const struct window *window, const struct step *step,
-			 const struct escalation *escalation, const char *service,
-			 const struct otlp_span_ids *ids)
+static void begin_spans(struct json *json, const struct window *window, uint32_t tgid,
+			const char *service)
 {
-	uint32_t spans = 1;
-
 	json_object_begin(json, NULL);
-	put_resource(json, window, step->record.tgid, service);
+	put_resource(json, window, tgid, service);
 	json_array_begin(json, "scopeSpans");
 	json_object_begin(json, NULL);
 	json_object_begin(json, "scope");
@@ -306,6 +305,23 @@ uint32_t otlp_span_write(struct json *json, const struct window *window, const s
 	json_string(json, "version", tool_version());
 	json_object_end(json);
 	json_array_begin(json, "spans");
+}
+
+static void end_spans(struct json *json)
+{
+	json_array_end(json);
+	json_object_end(json);
+	json_array_end(json);
+	json_object_end(json);
+}
+
+uint32_t otlp_span_write(struct json *json, const struct window *window, const struct step *step,
+			 const struct escalation *escalation, const char *service,
+			 const struct otlp_span_ids *ids)
+{
+	uint32_t spans = 1;
+
+	begin_spans(json, window, step->record.tgid, service);
 	put_step(json, window, step, escalation, ids);
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
 		if (!has_child(step, &step->record.sums[i]))
@@ -313,11 +329,53 @@ uint32_t otlp_span_write(struct json *json, const struct window *window, const s
 		put_child(json, window, step, (enum fbt_category)i, ids);
 		spans++;
 	}
-	json_array_end(json);
-	json_object_end(json);
-	json_array_end(json);
-	json_object_end(json);
+	end_spans(json);
 	return spans;
+}
+
+/* As in hang_prof; and where the step's thread was. */
+static void put_hang_attributes(struct json *json, const struct window *window,
+				const struct fbt_hang *hang, const struct hang_args *args)
+{
+	const struct fbt_look_thread *seen = hang_own_thread(hang, window);
+	struct fbt_stack stack;
+
+	json_array_begin(json, "attributes");
+	put_text(json, "brick.name", window__kind_name(window, hang->kind));
+	put_text(json, "hang.evidence", args->evidence);
+	put_number(json, "hang.open_us", (hang->time_ns - hang->step_start_ns) / NS_PER_US);
+	if (*args->threads)
+		put_text(json, "hang.threads", args->threads);
+	if (args->call) {
+		put_text(json, "hang.call", args->call);
+		put_number(json, "hang.call_us", hang->call.duration_ns / NS_PER_US);
+	}
+	if (seen) {
+		look_stack(seen, &stack);
+		put_stack(json, "hang.stack", "hang.stack_unnamed", window, &stack);
+	}
+	put_number(json, "thread.id", hang->tid);
+	json_array_end(json);
+}
+
+uint32_t otlp_hang_write(struct json *json, const struct window *window,
+			 const struct fbt_hang *hang, const char *service,
+			 const struct otlp_span_ids *ids)
+{
+	struct hang_args args;
+
+	hang_args_fill(&args, window, hang);
+	begin_spans(json, window, hang->tgid, service);
+	begin_span(json, ids, ids->span, NULL, "hang");
+	put_times(json, window, hang->step_start_ns, hang->time_ns - hang->step_start_ns);
+	put_hang_attributes(json, window, hang, &args);
+	json_object_begin(json, "status");
+	json_string(json, "message", args.evidence);
+	json_uint(json, "code", STATUS_ERROR);
+	json_object_end(json);
+	json_object_end(json);
+	end_spans(json);
+	return 1;
 }
 
 int otlp_queue_push(struct otlp_queue *queue, char *text, size_t size, uint32_t spans)
@@ -635,6 +693,7 @@ struct otlp_sink {
 	const struct otlp_endpoint *endpoint;
 	const char *service;
 	struct otlp_client *client;
+	bool has_hangs; /* among what was queued */
 };
 
 static struct otlp_sink *to_otlp(struct sink *sink)
@@ -647,33 +706,69 @@ static int poll_client(struct sink *sink)
 	return otlp_client__poll(to_otlp(sink)->client, clock_ns(CLOCK_MONOTONIC));
 }
 
+/* What is written for the queue. */
+struct piece {
+	struct otlp_span_ids ids;
+	struct json json;
+	char *text;
+	size_t size;
+};
+
+static int begin_piece(struct piece *piece)
+{
+	*piece = (struct piece){.text = NULL};
+	if (getrandom(&piece->ids, sizeof(piece->ids), 0) != sizeof(piece->ids))
+		return -EIO;
+	piece->json.out = open_memstream(&piece->text, &piece->size);
+	return piece->json.out ? 0 : -ENOMEM;
+}
+
+static int end_piece(struct sink *sink, struct piece *piece, uint32_t spans)
+{
+	bool failed = ferror(piece->json.out);
+	int err;
+
+	if (fclose(piece->json.out) || failed) {
+		free(piece->text);
+		return -ENOMEM;
+	}
+	err = otlp_client__queue(to_otlp(sink)->client, piece->text, piece->size, spans);
+	return err ? err : poll_client(sink);
+}
+
 static int write_escalation(struct sink *sink, const struct window *window, const struct step *step,
 			    const struct escalation *escalation)
 {
-	struct otlp_sink *otlp = to_otlp(sink);
-	struct otlp_span_ids ids;
-	char *text = NULL;
-	size_t size = 0;
-	struct json json = {0};
+	struct piece piece;
 	uint32_t spans;
-	bool failed;
 	int err;
 
 	if (escalation->suppressed)
 		return 0;
-	if (getrandom(&ids, sizeof(ids), 0) != sizeof(ids))
-		return -EIO;
-	json.out = open_memstream(&text, &size);
-	if (!json.out)
-		return -ENOMEM;
-	spans = otlp_span_write(&json, window, step, escalation, otlp->service, &ids);
-	failed = ferror(json.out);
-	if (fclose(json.out) || failed) {
-		free(text);
-		return -ENOMEM;
-	}
-	err = otlp_client__queue(otlp->client, text, size, spans);
-	return err ? err : poll_client(sink);
+	err = begin_piece(&piece);
+	if (err)
+		return err;
+	spans = otlp_span_write(&piece.json, window, step, escalation, to_otlp(sink)->service,
+				&piece.ids);
+	return end_piece(sink, &piece, spans);
+}
+
+/* As many as the report has. */
+static int write_hang(struct sink *sink, const struct window *window, const struct fbt_hang *hang)
+{
+	struct otlp_sink *otlp = to_otlp(sink);
+	struct piece piece;
+	uint32_t spans;
+	int err;
+
+	if (window->hang_count > WINDOW_HANGS_MAX)
+		return 0;
+	err = begin_piece(&piece);
+	if (err)
+		return err;
+	otlp->has_hangs = true;
+	spans = otlp_hang_write(&piece.json, window, hang, otlp->service, &piece.ids);
+	return end_piece(sink, &piece, spans);
 }
 
 static void wait_for_collector(struct sink *sink)
@@ -681,20 +776,20 @@ static void wait_for_collector(struct sink *sink)
 	struct otlp_sink *otlp = to_otlp(sink);
 	const struct otlp_counts *counts = otlp_client__counts(otlp->client);
 	const char *label = otlp->endpoint->label;
+	const char *what = otlp->has_hangs ? "escalations and hangs" : "escalations";
 
 	otlp_client__finish(otlp->client);
 	if (counts->rejected_spans)
 		log_warn("otlp: %s rejected %llu spans", label,
 			 (unsigned long long)counts->rejected_spans);
 	if (counts->sent < counts->queued)
-		log_warn("otlp: %llu of %llu escalations were not sent: %s: %s",
+		log_warn("otlp: %llu of %llu %s were not sent: %s: %s",
 			 (unsigned long long)(counts->queued - counts->sent),
-			 (unsigned long long)counts->queued, label,
+			 (unsigned long long)counts->queued, what, label,
 			 otlp_client__reason(otlp->client));
 	else if (counts->sent)
-		log_info("otlp: %llu of %llu escalations were sent to %s",
-			 (unsigned long long)counts->sent, (unsigned long long)counts->queued,
-			 label);
+		log_info("otlp: %llu of %llu %s were sent to %s", (unsigned long long)counts->sent,
+			 (unsigned long long)counts->queued, what, label);
 }
 
 static void free_sink(struct sink *sink)
@@ -731,6 +826,7 @@ struct sink *sink_otlp__new(const struct otlp_endpoint *endpoint, struct otlp_he
 	otlp->sink = (struct sink){
 		.name = "otlp",
 		.write_escalation = write_escalation,
+		.write_hang = write_hang,
 		.poll = poll_client,
 		.wait = wait_for_collector,
 		.free = free_sink,

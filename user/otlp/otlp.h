@@ -142,4 +142,12 @@ uint32_t otlp_span_write(struct json *json, const struct window *window, const s
 			 const struct escalation *escalation, const char *service,
 			 const struct otlp_span_ids *ids);
 
+/*
+ * A step that hangs, as one span named "hang": from the begin of the step to the time at which that
+ * was noticed. The rest as above; ids.children are not used.
+ */
+uint32_t otlp_hang_write(struct json *json, const struct window *window,
+			 const struct fbt_hang *hang, const char *service,
+			 const struct otlp_span_ids *ids);
+
 #endif

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "judge/frames.h"
+#include "judge/look.h"
 #include "model/syscalls.h"
 #include "output/folded_table.h"
 
@@ -22,32 +23,29 @@ static uint64_t part_of(uint64_t ns, uint32_t samples, uint32_t all)
 	return (uint64_t)((unsigned __int128)ns * samples / all);
 }
 
-static const struct fbt_call *find_call(const struct step *step, const struct fbt_stack *stack)
+static bool has_call(const struct step *step, const struct fbt_stack *stack)
 {
 	size_t at = vec_lower_bound(&step->calls, item->start_ns, stack->start_ns);
-	const struct fbt_call *call = step->calls.items + at;
 
-	return at < step->calls.count && call->start_ns == stack->start_ns ? call : NULL;
+	return at < step->calls.count && step->calls.items[at].start_ns == stack->start_ns;
 }
 
-static int add_stack(struct folded_sink *folded, const struct window *window,
-		     const struct step *step, const struct fbt_stack *stack)
+static int add_call(struct folded_sink *folded, const struct window *window,
+		    const struct step *step, const struct fbt_call *call)
 {
-	const struct fbt_call *call = find_call(step, stack);
+	struct fbt_stack stack;
 	char label[24];
 	struct folded_stack line = {
 		.kind = window__kind_name(window, step->record.kind),
-		.codes = stack->codes,
-		.count = stack->count,
-		.flags = stack->header.flags,
+		.codes = stack.codes,
+		.ns = call->duration_ns,
 	};
 
-	if (!call) {
-		folded->timeless++;
+	if (!look_call_stack(step, window, call, &stack))
 		return 0;
-	}
+	line.count = frames_of_step(window, line.kind, stack.codes, stack.count);
+	line.flags = stack.header.flags;
 	line.end = syscall_label(window->record.arch, call->nr, label);
-	line.ns = call->duration_ns;
 	return folded_table__add(folded->table, window, &line);
 }
 
@@ -56,9 +54,14 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 	struct folded_sink *folded = (struct folded_sink *)sink;
 	int err = 0;
 
-	for (size_t i = 0; i < step->stacks.count && !err; i++)
-		if (!(step->stacks.items[i].header.flags & (FBT_STACK_WAKER | FBT_STACK_SAMPLED)))
-			err = add_stack(folded, window, step, &step->stacks.items[i]);
+	vec_for_each (stack, &step->stacks)
+		if (!(stack->header.flags & (FBT_STACK_WAKER | FBT_STACK_SAMPLED)) &&
+		    !has_call(step, stack))
+			folded->timeless++;
+	if (!step->stacks.count && !step->looks.count)
+		return 0;
+	for (size_t i = 0; i < step->calls.count && !err; i++)
+		err = add_call(folded, window, step, &step->calls.items[i]);
 	return err;
 }
 

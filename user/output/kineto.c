@@ -412,6 +412,22 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 	return end_piece(file, err);
 }
 
+/* A moment beside the escalations of the thread: viewers know the slices of the other lanes. */
+static int write_hang(struct sink *sink, const struct window *window, const struct fbt_hang *hang)
+{
+	struct kineto_file *file = begin_piece(sink, window);
+	struct kineto_slice slice = kineto_file_slice(file, window, hang->time_ns, hang->time_ns);
+	struct hang_args args;
+	int err = kineto_file_thread(file, window, hang->tgid, hang->tid, KINETO_ESCALATIONS,
+				     &slice.lane);
+
+	slice.name = "hang";
+	slice.cat = "hang";
+	hang_args_fill(&args, window, hang);
+	kineto_slice_write(&file->json, &slice, &args.fields);
+	return end_piece(file, err);
+}
+
 static int put_call(struct kineto_file *file, const struct window *window,
 		    const struct fbt_call *call)
 {
@@ -490,6 +506,7 @@ struct sink *sink_kineto__new(FILE *out, const struct kineto_options *options)
 		.is_document = true,
 		.write_step = write_step,
 		.write_escalation = write_escalation,
+		.write_hang = write_hang,
 		.write_calls = write_calls,
 		.write_call = write_call,
 		.write_gpu = write_gpu,

@@ -669,3 +669,24 @@ void escalation_fields_fill(struct escalation_fields *fields, const struct windo
 		json_fields_bool(to, "class_nearest", true);
 	escalation_fields_percent(to, "cv_percent", escalation->cv_percent);
 }
+
+void hang_args_fill(struct hang_args *args, const struct window *window,
+		    const struct fbt_hang *hang)
+{
+	struct json_fields *to = &args->fields;
+
+	to->count = 0;
+	hang_describe(hang, window, args->evidence);
+	hang_describe_threads(hang, window, args->threads);
+	json_fields_string(to, "kind", window__kind_name(window, hang->kind));
+	json_fields_string(to, "evidence", args->evidence);
+	json_fields_uint(to, "open_us", (hang->time_ns - hang->step_start_ns) / NS_PER_US);
+	if (*args->threads)
+		json_fields_string(to, "threads", args->threads);
+	args->call = NULL;
+	if (!hang->call.header.type)
+		return;
+	args->call = syscall_label((enum fbt_arch)window->record.arch, hang->call.nr, args->label);
+	json_fields_string(to, "call", args->call);
+	json_fields_uint(to, "call_us", hang->call.duration_ns / NS_PER_US);
+}

@@ -11,6 +11,7 @@
 #include "fbt_gpu.h"
 #include "judge/classify.h"
 #include "judge/frames.h"
+#include "judge/hang.h"
 #include "judge/look.h"
 #include "judge/peers.h"
 #include "judge/text.h"
@@ -145,6 +146,22 @@ struct escalation_fields {
  */
 void escalation_fields_fill(struct escalation_fields *fields, const struct window *window,
 			    const struct escalation *escalation);
+
+/* A step that hangs. */
+struct hang_args {
+	struct json_fields fields; /* points into this struct, and to names of the window */
+	char evidence[HANG_TEXT_SIZE];
+	char threads[HANG_THREADS_SIZE];
+	const char *call; /* its name; NULL: it is in none, or it is not known */
+	char label[24];
+};
+
+/*
+ * The members are those of hang_prof: kind, evidence and open_us; threads, call and call_us if they
+ * are known.
+ */
+void hang_args_fill(struct hang_args *args, const struct window *window,
+		    const struct fbt_hang *hang);
 
 /*
  * Adds who stopped a thread: stop_reason; stop_tracer and stop_tracer_name, as far as they are

@@ -6,6 +6,8 @@
 #include "base/arith.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "judge/hang.h"
+#include "judge/look.h"
 #include "model/syscalls.h"
 #include "output/file.h"
 #include "output/slice.h"
@@ -91,21 +93,12 @@ static void put_slice(struct slices_sink *slices, const struct window *window,
 	json_object_end(json);
 }
 
-static const struct fbt_stack *find_stack(const struct step *step, const struct fbt_call *call)
-{
-	vec_for_each (stack, &step->stacks) {
-		if (stack->start_ns == call->start_ns && stack->tid == call->tid &&
-		    !(stack->header.flags & (FBT_STACK_WAKER | FBT_STACK_SAMPLED)))
-			return stack;
-	}
-	return NULL;
-}
-
 /* step: the one that the call belongs to, or NULL. */
 static void put_call(struct slices_sink *slices, const struct window *window,
 		     const struct step *step, const struct fbt_call *call)
 {
 	struct call_args args;
+	struct fbt_stack stack;
 	char label[24];
 	struct slice slice = {
 		.name = syscall_label((enum fbt_arch)window->record.arch, call->nr, label),
@@ -114,7 +107,7 @@ static void put_call(struct slices_sink *slices, const struct window *window,
 		.pid = call->tgid,
 		.tid = call->tid,
 		.is_leaf = true,
-		.stack = step ? find_stack(step, call) : NULL,
+		.stack = step && look_call_stack(step, window, call, &stack) ? &stack : NULL,
 	};
 
 	slice.end_ns = add_saturating(call->start_ns, call->duration_ns);
@@ -173,6 +166,34 @@ static void put_escalation(struct slices_sink *slices, const struct window *wind
 	escalation_fields_fill(&args, window, escalation);
 	if (!step->complete)
 		json_fields_bool(&args.fields, "complete", false);
+	put_slice(slices, window, &slice, &args.fields);
+}
+
+/*
+ * When it was noticed: a moment in the step, whose slice comes later. A slice from the begin of the
+ * step on would be one that has the step's own in it.
+ */
+static void put_hang(struct slices_sink *slices, const struct window *window,
+		     const struct fbt_hang *hang)
+{
+	const struct fbt_look_thread *seen = hang_own_thread(hang, window);
+	struct hang_args args;
+	struct fbt_stack stack;
+	struct slice slice = {
+		.name = "hang",
+		.cat = "hang",
+		.start_ns = hang->time_ns,
+		.end_ns = hang->time_ns,
+		.pid = hang->tgid,
+		.tid = hang->tid,
+		.is_leaf = true,
+	};
+
+	if (seen) {
+		look_stack(seen, &stack);
+		slice.stack = &stack;
+	}
+	hang_args_fill(&args, window, hang);
 	put_slice(slices, window, &slice, &args.fields);
 }
 
@@ -285,6 +306,15 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 		return 0;
 	writer_begin(&slices->writer);
 	put_escalation(slices, window, step, escalation);
+	return writer_end(&slices->writer);
+}
+
+static int write_hang(struct sink *sink, const struct window *window, const struct fbt_hang *hang)
+{
+	struct slices_sink *slices = to_slices(sink);
+
+	writer_begin(&slices->writer);
+	put_hang(slices, window, hang);
 	return writer_end(&slices->writer);
 }
 
@@ -478,6 +508,7 @@ struct sink *sink_slices__new(FILE *out, struct trace_encoder *encoder)
 		.is_document = true,
 		.write_step = write_step,
 		.write_escalation = write_escalation,
+		.write_hang = write_hang,
 		.write_calls = write_calls,
 		.write_call = write_call,
 		.write_iteration = write_iteration,

@@ -166,7 +166,8 @@ void report_files(const struct report *report)
 
 	for (size_t i = 0; report->files && report->files[i]; i++) {
 		report_field(report, i ? "" : "Files", "%s", report->files[i]);
-		has_trace |= !fnmatch("trace *.json", report->files[i], 0);
+		has_trace |= !fnmatch("trace *.json", report->files[i], 0) ||
+			     !fnmatch("trace *.json.gz", report->files[i], 0);
 	}
 	if (has_trace)
 		report_field(report, "",

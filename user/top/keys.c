@@ -21,7 +21,9 @@ static bool is_wanted(const struct top_state *state, const struct top_slow *slow
 	       strcasestr(cause_words(slow->cause, words), state->filter) ||
 	       strcasestr(slow->evidence, state->filter) ||
 	       strcasestr(slow->stack, state->filter) ||
-	       strcasestr(slow->waker_stack, state->filter);
+	       strcasestr(slow->waker_stack, state->filter) ||
+	       strcasestr(slow->holder_stack, state->filter) ||
+	       strcasestr(slow->others, state->filter);
 }
 
 static int compare_lengths(const void *left, const void *right)

@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "judge/frames.h"
 #include "judge/hang.h"
+#include "judge/look.h"
 #include "judge/text.h"
 #include "judge/verdict.h"
 #include "model/gpu.h"
@@ -515,6 +516,24 @@ static struct top_slow *new_slow(struct top_model *model, uint64_t end_ns)
 	return *place;
 }
 
+/* Who held the lock; if nobody is known to have kept the step waiting, what all others did. */
+static void describe_others(struct top_slow *slow, const struct window *window,
+			    const struct cause *cause)
+{
+	char others[LOOK_OTHERS_SIZE];
+	struct fbt_stack holder;
+
+	if (cause->holder_count) {
+		look_stack(&cause->holders[0], &holder);
+		frames_describe(&holder, window, slow->holder_stack, sizeof(slow->holder_stack));
+		return;
+	}
+	if (cause->waker.tid || cause->woken.header.type || cause->peer.record.header.type)
+		return;
+	look_describe_others(cause->others, cause->other_count, window, others);
+	snprintf(slow->others, sizeof(slow->others), "%s", others);
+}
+
 static void describe(struct top_slow *slow, const struct window *window,
 		     const struct escalation *escalation)
 {
@@ -529,6 +548,7 @@ static void describe(struct top_slow *slow, const struct window *window,
 		ended.length = strlen(ended.text);
 		ended_after_add(&ended, cause_ended_after_ns(cause));
 	}
+	describe_others(slow, window, cause);
 	snprintf(slow->reason, sizeof(slow->reason), "%s",
 		 escalation_reason_text(escalation->result.reason));
 }
@@ -588,7 +608,7 @@ void top_model__add_escalation(struct top_model *model, const struct window *win
 void top_model__add_hang(struct top_model *model, const struct window *window,
 			 const struct fbt_hang *hang)
 {
-	char text[HANG_TEXT_SIZE];
+	char text[HANG_TEXT_SIZE], threads[HANG_THREADS_SIZE];
 	struct top_slow *slow;
 
 	note_start(model, window);
@@ -602,6 +622,8 @@ void top_model__add_hang(struct top_model *model, const struct window *window,
 	shorten_name(slow->kind, sizeof(slow->kind), window__kind_name(window, hang->kind), 15);
 	hang_describe(hang, window, text);
 	snprintf(slow->evidence, sizeof(slow->evidence), "%.*s", TOP_TEXT - 1, text);
+	hang_describe_threads(hang, window, threads);
+	snprintf(slow->others, sizeof(slow->others), "%.*s", TOP_OTHERS - 1, threads);
 	snprintf(slow->reason, sizeof(slow->reason), "hang");
 }
 

@@ -95,8 +95,9 @@ struct top_figures {
 	uint64_t slow_left_out; /* of them, those not put in words */
 };
 
-#define TOP_TEXT  1024
-#define TOP_STACK 512
+#define TOP_TEXT   1024
+#define TOP_STACK  512
+#define TOP_OTHERS 2048
 
 /* A slow step, or a hang, in words. Texts come from the target: they may contain anything. */
 struct top_slow {
@@ -127,6 +128,8 @@ struct top_slow {
 	char evidence[TOP_TEXT];
 	char stack[TOP_STACK];	     /* "" if there is none */
 	char waker_stack[TOP_STACK]; /* of who ended the wait, and when */
+	char holder_stack[TOP_STACK];
+	char others[TOP_OTHERS]; /* what other threads were in; of a hang all */
 };
 
 struct top_message {

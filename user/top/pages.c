@@ -164,6 +164,8 @@ static int draw_step(struct grid *grid, const struct top_slow *slow, int row, in
 			slow->evidence);
 	row = draw_text(grid, row, end, "in", slow->stack);
 	row = draw_text(grid, row, end, "ended in", slow->waker_stack);
+	row = draw_text(grid, row, end, "held in", slow->holder_stack);
+	row = draw_text(grid, row, end, slow->number ? "meanwhile" : "threads", slow->others);
 	if (!slow->number)
 		return row;
 	row = draw_text(grid, row, end, "what to do", cause_advice(slow->cause));

@@ -156,6 +156,33 @@ static void the_argument_is_the_first_that_any_step_has(void **state)
 	assert_int_equal(points_arg(&fixture->points, 2), 0);
 }
 
+/* As the function of vLLM's engine that launches one batch and waits for another. */
+static void the_argument_of_the_classes_comes_first(void **state)
+{
+	struct fixture *fixture = *state;
+	const char *args[] = {"n_tokens", "n_waited"};
+	struct fbt_kind kind = {.header.flags = FBT_KIND_PYTHON, .kind = 1, .arg_count = 2};
+	struct classify_options options = classify_default_options();
+	struct classifier *by_default = classifier__new(&options), *by_name;
+	struct step step = {.record = {.kind = 1, .arg_mask = 1, .thread_ns = MS}};
+
+	options.class_by = "n_tokens";
+	by_name = classifier__new(&options);
+	assert_true(by_default && by_name);
+	assert_int_equal(window__add_kind(fixture->window, &kind, "step", "", args), 0);
+	assert_int_equal(points_add(&fixture->points, fixture->window, &step), 0);
+	points_choose_args(&fixture->points, fixture->window, by_default);
+	assert_int_equal(points_arg(&fixture->points, 1), 0);
+	step.record.arg_mask = 3;
+	assert_int_equal(points_add(&fixture->points, fixture->window, &step), 0);
+	points_choose_args(&fixture->points, fixture->window, by_default);
+	assert_int_equal(points_arg(&fixture->points, 1), 1);
+	points_choose_args(&fixture->points, fixture->window, by_name);
+	assert_int_equal(points_arg(&fixture->points, 1), 0);
+	classifier__free(by_default);
+	classifier__free(by_name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +191,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(escalated_ones_are_kept_with_their_cause, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(the_argument_is_the_first_that_any_step_has, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(the_argument_of_the_classes_comes_first, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(outliers_survive_thinning, setup, teardown),
 		cmocka_unit_test_setup_teardown(many_escalated_ones_are_thinned_too, setup,

@@ -174,6 +174,12 @@ static void who_was_waited_for_is_in_the_attributes(void **state)
 	cause->holders[0] = (struct fbt_look_thread){
 		.owner = 9, .depth = 1, .doing = FBT_DOING_CPU, .header.flags = FBT_LOOK_CYCLE};
 	cause->holder_count = 1;
+	cause->others[0] = (struct fbt_look_thread){.owner = 10,
+						    .threads = 1,
+						    .start_ns = MS,
+						    .time_ns = 21 * MS,
+						    .doing = FBT_DOING_CPU};
+	cause->other_count = 1;
 	cause->taken = (struct fbt_taken){.header.type = FBT_EVENT_TAKEN,
 					  .waited_ns = 5 * MS,
 					  .count = 1,
@@ -185,6 +191,8 @@ static void who_was_waited_for_is_in_the_attributes(void **state)
 	assert_string_equal(attribute(span_of(fixture, 0), "holder_tid"), "9");
 	assert_string_equal(attribute(span_of(fixture, 0), "holder_in"), "cpu");
 	assert_string_equal(attribute(span_of(fixture, 0), "holder_deadlock"), "true");
+	assert_string_equal(attribute(span_of(fixture, 0), "others_seen"), "thread 10 on a CPU");
+	assert_string_equal(attribute(span_of(fixture, 0), "others_seen_us"), "20000");
 	assert_string_equal(attribute(span_of(fixture, 0), "cpu_taken_by"), "hog");
 	assert_string_equal(attribute(span_of(fixture, 0), "cpu_taken_pid"), "31");
 	assert_null(attribute(span_of(fixture, 0), "cause_evidence"));
@@ -296,6 +304,57 @@ static void a_child_is_never_longer_than_the_step(void **state)
 	assert_string_equal(text_of(span_of(fixture, 1), "endTimeUnixNano"),
 			    text_of(span_of(fixture, 0), "endTimeUnixNano"));
 	assert_string_equal(attribute(span_of(fixture, 1), "syscall.duration_us"), "700000");
+}
+
+static void a_hang_is_a_span_up_to_now(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_hang hang = {.tgid = 42,
+				      .tid = 43,
+				      .step_start_ns = START_NS + 10 * MS,
+				      .time_ns = START_NS + 10010 * MS,
+				      .call = {.header.type = FBT_EVENT_CALL,
+					       .tid = 43,
+					       .nr = 202,
+					       .duration_ns = 9990 * MS}};
+	struct hang_look look = {
+		.record = {.tgid = 42, .tid = 43, .start_ns = hang.step_start_ns, .threads = 1}};
+	struct fbt_look_thread group = {.header.flags = FBT_LOOK_GROUP | FBT_LOOK_IN_CALL,
+					.owner = 43,
+					.threads = 1,
+					.nr = 202,
+					.doing = FBT_DOING_CALL,
+					.count = 1,
+					.codes = {1}};
+	const struct otlp_span_ids ids = {.trace = {1}, .span = {2}};
+	const struct fbt_code code = {.id = 1};
+	struct json json = {0};
+	struct json_object *span;
+	char error[128] = "";
+	size_t size;
+
+	assert_int_equal(window__add_code(fixture->window, &code,
+					  (const char *const[]){"Cache::take", "/x", ""}),
+			 0);
+	assert_int_equal(vec_push(&look.threads, group), 0);
+	assert_int_equal(window__add_hang_look(fixture->window, &look), 0);
+	json.out = open_memstream(&fixture->text, &size);
+	assert_int_equal(otlp_hang_write(&json, fixture->window, &hang, NULL, &ids), 1);
+	assert_int_equal(fclose(json.out), 0);
+	if (json_read(fixture->text, size, &fixture->root, error, sizeof(error)))
+		fail_msg("%s: %s", fixture->text, error);
+	span = span_of(fixture, 0);
+	assert_string_equal(text_of(span, "name"), "hang");
+	assert_string_equal(text_of(span, "startTimeUnixNano"), "1700000000010000000");
+	assert_string_equal(text_of(span, "endTimeUnixNano"), "1700000010010000000");
+	assert_non_null(strstr(attribute(span, "hang.evidence"), "has not returned for 10.0 s"));
+	assert_string_equal(attribute(span, "hang.open_us"), "10000000");
+	assert_string_equal(attribute(span, "hang.call"), "futex");
+	assert_string_equal(attribute(span, "hang.threads"), "thread 43 in futex: Cache::take");
+	assert_string_equal(attribute(span, "hang.stack"), "Cache::take");
+	assert_string_equal(attribute(span, "thread.id"), "43");
+	assert_string_equal(text_of(get(span, "status"), "message"),
+			    attribute(span, "hang.evidence"));
 }
 
 static void numbers_beyond_the_range_are_the_largest(void **state)
@@ -437,6 +496,7 @@ int main(void)
 		TEST(a_category_is_a_child_only_above_five_percent),
 		TEST(children_have_ids_of_their_own),
 		TEST(a_child_is_never_longer_than_the_step),
+		TEST(a_hang_is_a_span_up_to_now),
 		TEST(numbers_beyond_the_range_are_the_largest),
 		TEST(times_of_a_damaged_capture_do_not_wrap),
 		TEST(a_step_before_the_window_is_before_its_time),

@@ -231,6 +231,19 @@ static void step_is_a_profiler_step_on_its_thread(void **state)
 	expect_none(fixture, "gpu_busy_us");
 }
 
+static void hang_is_beside_the_escalations_of_its_thread(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sink *sink = fixture->sink;
+	const struct fbt_hang hang = {.tgid = 70, .tid = 71, .time_ns = 9, .step_start_ns = 2};
+
+	assert_int_equal(sink->write_hang(sink, fixture->window, &hang), 0);
+	finish(fixture);
+	expect(fixture, "{\"ph\":\"X\",\"cat\":\"hang\",\"name\":\"hang\",\"pid\":70,"
+			"\"tid\":200000071,");
+	expect(fixture, "has not returned for 7 ns");
+}
+
 static void step_has_its_gpu_figures(void **state)
 {
 	struct fixture *fixture = *state;
@@ -598,6 +611,7 @@ int main(void)
 		TEST(empty_file_has_head_and_end),
 		TEST(base_is_a_quarter_and_leads_back_to_both_clocks),
 		TEST(step_is_a_profiler_step_on_its_thread),
+		TEST(hang_is_beside_the_escalations_of_its_thread),
 		TEST(step_has_its_gpu_figures),
 		TEST(first_event_names_a_process),
 		TEST(kernel_has_kinetos_args_in_order),

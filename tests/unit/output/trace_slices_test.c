@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "escalation_fixture.h"
+#include "output/trace_encoder.h"
 #include "output/trace_slices.h"
 
 #define EPOCH_NS 1000000500ull
@@ -597,6 +598,108 @@ static void step_has_what_the_gpu_did_in_it(void **state)
 		    true);
 }
 
+/* A format that has stacks: what it was given last. */
+struct stack_encoder {
+	struct trace_encoder encoder; /* first */
+	uint32_t code;
+};
+
+static int keep_code(struct trace_encoder *encoder, const struct window *window,
+		     const struct slice *slice, const struct json_fields *args)
+{
+	((struct stack_encoder *)encoder)->code = slice->stack ? slice->stack->codes[0] : 0;
+	return 0;
+}
+
+static void keep(struct trace_encoder *encoder)
+{
+}
+
+/* The look at the call has functions of Python, which the copy of its end does not have. */
+static void call_has_the_stack_with_functions_of_scripts(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stack_encoder encoder = {.encoder = {.slice = keep_code, .free = keep}};
+	struct sink *sink = sink_slices__new(fixture->out, &encoder.encoder);
+	struct fbt_call call = make_call(0, 0);
+	struct fbt_code code = {.header.flags = FBT_CODE_SCRIPT, .id = 2};
+	struct fbt_stack copy = {.tid = 102, .start_ns = call.start_ns, .count = 1, .codes = {1}};
+	struct fbt_look_thread look = {
+		.tid = 102, .start_ns = call.start_ns, .count = 1, .codes = {2}};
+
+	assert_non_null(sink);
+	assert_int_equal(window__add_code(fixture->window, &code,
+					  (const char *const[]){"Engine.forward", "/x.py", ""}),
+			 0);
+	assert_int_equal(vec_push(&fixture->step.calls, call), 0);
+	assert_int_equal(vec_push(&fixture->step.stacks, copy), 0);
+	assert_int_equal(sink->write_calls(sink, fixture->window, &fixture->step), 0);
+	assert_int_equal(encoder.code, 1);
+	assert_int_equal(vec_push(&fixture->step.looks, look), 0);
+	assert_int_equal(sink->write_calls(sink, fixture->window, &fixture->step), 0);
+	assert_int_equal(encoder.code, 2);
+	vec_free(&fixture->step.stacks);
+	vec_free(&fixture->step.looks);
+	sink->free(sink);
+}
+
+/* In the middle of the step that hangs, which comes later: it is no slice around that. */
+static void hang_is_a_moment_on_the_thread_of_its_step(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sink *sink = fixture->sink;
+	const struct fbt_hang hang = {.tgid = 100,
+				      .tid = 102,
+				      .kind = 1,
+				      .step_start_ns = EPOCH_NS + 1999,
+				      .time_ns = EPOCH_NS + 900999,
+				      .call = {.header.type = FBT_EVENT_CALL,
+					       .tgid = 100,
+					       .tid = 102,
+					       .nr = 202,
+					       .duration_ns = 800000}};
+
+	assert_int_equal(sink->write_hang(sink, fixture->window, &hang), 0);
+	expect_part(fixture,
+		    "{\"name\":\"hang\",\"cat\":\"hang\",\"ph\":\"X\",\"ts\":900,\"dur\":0,"
+		    "\"pid\":100,\"tid\":102,\"args\":{\"call\":\"futex\",\"call_us\":800,"
+		    "\"evidence\":\"llama_decode has not returned for 899 us",
+		    true);
+	expect_part(fixture, "\"kind\":\"llama_decode\",\"open_us\":899}}", true);
+}
+
+static void hang_has_the_stack_of_its_thread(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stack_encoder encoder = {.encoder = {.slice = keep_code, .free = keep}};
+	struct sink *sink = sink_slices__new(fixture->out, &encoder.encoder);
+	const struct fbt_hang hang = {.tgid = 100, .tid = 102, .step_start_ns = 1, .time_ns = 2};
+	struct hang_look look = {.record = {.tgid = 100, .tid = 102, .start_ns = 1}};
+	struct fbt_look_thread groups[] = {
+		{.owner = 90, .threads = 1, .count = 1, .codes = {8}},
+		{.owner = 91,
+		 .depth = 1,
+		 .threads = 2,
+		 .tids = {91, 102},
+		 .count = 1,
+		 .codes = {9}},
+		{.owner = 102, .count = 1, .codes = {7}},
+	};
+
+	assert_non_null(sink);
+	for (size_t i = 0; i < 2; i++) {
+		groups[i].header.flags = FBT_LOOK_GROUP;
+		assert_int_equal(vec_push(&look.threads, groups[i]), 0);
+	}
+	assert_int_equal(window__add_hang_look(fixture->window, &look), 0);
+	assert_int_equal(sink->write_hang(sink, fixture->window, &hang), 0);
+	assert_int_equal(encoder.code, 9);
+	assert_int_equal(vec_push(&fixture->window->hang_looks.items[0].threads, groups[2]), 0);
+	assert_int_equal(sink->write_hang(sink, fixture->window, &hang), 0);
+	assert_int_equal(encoder.code, 7);
+	sink->free(sink);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -631,6 +734,9 @@ int main(void)
 		TEST(gpu_records_without_times_are_not_drawn),
 		TEST(calls_to_cuda_come_before_the_syscalls_in_them_and_once),
 		TEST(step_has_what_the_gpu_did_in_it),
+		TEST(call_has_the_stack_with_functions_of_scripts),
+		TEST(hang_is_a_moment_on_the_thread_of_its_step),
+		TEST(hang_has_the_stack_of_its_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,35 @@ static void finish_reports_a_full_device(void **state)
 	fclose(full);
 }
 
+/* files: the line of a trace */
+static bool is_hinted(struct fixture *fixture, const char *file)
+{
+	const char *const files[] = {file, NULL};
+	struct report_options options = {.format = REPORT_TEXT, .files = files};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	struct sink *sink = sink_report__new(out, &options);
+	bool has_hint;
+
+	assert_non_null(sink);
+	assert_int_equal(sink->finish(sink, fixture->window, fixture->classifier), 0);
+	sink->free(sink);
+	fclose(out);
+	has_hint = strstr(text, "--trace FILE.pftrace is better") != NULL;
+	free(text);
+	return has_hint;
+}
+
+static void a_better_format_is_named_beside_a_trace_as_json(void **state)
+{
+	assert_true(is_hinted(*state, "trace    t.json"));
+	assert_true(is_hinted(*state, "trace    t.json.gz"));
+	assert_false(is_hinted(*state, "trace    t.pftrace"));
+	assert_false(is_hinted(*state, "trace    t.pftrace.gz"));
+	assert_false(is_hinted(*state, "profile  t.json.gz"));
+}
+
 static void format_none_writes_nothing(void **state)
 {
 	struct fixture *fixture = new_fixture(REPORT_NONE);
@@ -458,6 +487,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(finish_reports_a_full_device),
+		TEST(a_better_format_is_named_beside_a_trace_as_json),
 		cmocka_unit_test(format_none_writes_nothing),
 		TEST(a_window_without_steps_says_so_and_what_to_do),
 		TEST(a_stream_that_was_cut_off_is_said_to_be),

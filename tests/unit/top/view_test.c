@@ -232,6 +232,69 @@ static void test_long_step(void **state)
 	teardown(&page);
 }
 
+static void know(struct page *page, uint32_t id, const char *function)
+{
+	const struct fbt_code code = {.id = id};
+
+	assert_int_equal(
+		window__add_code(page->window, &code, (const char *const[]){function, "/x", ""}),
+		0);
+}
+
+/* Who held the lock is more than what all others did. */
+static void test_others(void **state)
+{
+	struct page page;
+	struct escalation escalation = {.judged = true, .usual_ns = 1000};
+	const struct step step = {.number = 1, .complete = true};
+
+	setup(&page);
+	know(&page, 1, "Cache::evict");
+	know(&page, 2, "Pool::wait");
+	page.state.page = TOP_PAGE_STEP;
+	page.state.selected = 1;
+	escalation.cause.others[0] = (struct fbt_look_thread){
+		.owner = 9, .threads = 1, .doing = FBT_DOING_CPU, .count = 1, .codes = {2}};
+	escalation.cause.other_count = 1;
+	top_model__add_escalation(page.model, page.window, &step, &escalation);
+	assert_non_null(
+		strstr(draw(&page, 40, 80, false), "meanwhile\n  thread 9 on a CPU: Pool::wait"));
+	assert_null(strstr(page.text, "held in"));
+	escalation.cause.holders[0] = (struct fbt_look_thread){
+		.owner = 9, .depth = 1, .doing = FBT_DOING_CPU, .count = 1, .codes = {1}};
+	escalation.cause.holder_count = 1;
+	page.state.selected = 2;
+	top_model__add_escalation(page.model, page.window, &step, &escalation);
+	assert_non_null(strstr(draw(&page, 40, 80, false), "held in\n  Cache::evict"));
+	assert_null(strstr(page.text, "meanwhile"));
+	teardown(&page);
+}
+
+static void test_hang(void **state)
+{
+	struct page page;
+	const struct fbt_hang hang = {
+		.tgid = 7, .tid = 8, .kind = 1, .time_ns = START + 9, .step_start_ns = START};
+	struct hang_look look = {.record = {.tgid = 7, .tid = 8, .start_ns = START, .threads = 4}};
+	struct fbt_look_thread group = {.header.flags = FBT_LOOK_GROUP,
+					.owner = 9,
+					.threads = 3,
+					.doing = FBT_DOING_CPU_WAIT,
+					.count = 1,
+					.codes = {2}};
+
+	setup(&page);
+	know(&page, 2, "Pool::wait");
+	page.state.page = TOP_PAGE_STEP;
+	page.state.selected = 1;
+	assert_int_equal(vec_push(&look.threads, group), 0);
+	assert_int_equal(window__add_hang_look(page.window, &look), 0);
+	top_model__add_hang(page.model, page.window, &hang);
+	assert_non_null(strstr(draw(&page, 40, 80, false),
+			       "threads\n  3 threads waiting for a CPU: Pool::wait; 1 more"));
+	teardown(&page);
+}
+
 /* One mark in the first line, and the reasons on a page of their own. */
 static void test_trust(void **state)
 {
@@ -347,7 +410,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cells),	  cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_no_step),	  cmocka_unit_test(test_trust),
-		cmocka_unit_test(test_long_step), cmocka_unit_test(test_headline),
+		cmocka_unit_test(test_long_step), cmocka_unit_test(test_others),
+		cmocka_unit_test(test_hang),	  cmocka_unit_test(test_headline),
 		cmocka_unit_test(test_keys),	  cmocka_unit_test(test_typing),
 	};
 
