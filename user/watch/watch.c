@@ -576,8 +576,9 @@ static int open_watch(struct watch *watch)
 	}
 	check_room(&watch->options);
 	check_injection(&watch->options);
+	/* Else every dump would be lost, while the service seems to be well. */
 	watch->dumps_fd = dumps_enter(watch->dir);
-	return 0;
+	return watch->dumps_fd < 0 ? watch->dumps_fd : 0;
 }
 
 static void close_watch(struct watch *watch)
