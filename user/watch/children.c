@@ -36,6 +36,8 @@
 #define IOPRIO_WHO_PROCESS 1
 #define IOPRIO_IDLE	   (3 << 13)
 #define NICE_LOWEST	   19
+/* To a tracer: what tells its metrics from those of others, for a collector. */
+#define INSTANCE "FERRUM_BPFTRACE_INSTANCE"
 
 typedef VEC(char *) argument_vec;
 
@@ -193,6 +195,7 @@ static void clear_environment(void)
 		"NOTIFY_SOCKET",    "WATCHDOG_USEC",	    "WATCHDOG_PID",
 		"FERRUM_BPFTRACE",  "FERRUM_BPFTRACE_FLAG", "FERRUM_BPFTRACE_DIR",
 		"FERRUM_TRACE_OUT", "FERRUM_PROFILE_JSONL", "FERRUM_BPFTRACE_MAX_STEPS",
+		INSTANCE,
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -270,6 +273,15 @@ static void limit_files(uint64_t bytes)
 		(void)setrlimit(RLIMIT_FSIZE, &limit);
 }
 
+/* By slot, as the file of metrics: a tracer that is started again goes on with it. */
+static void name_instance(const struct tracer_plan *plan, pid_t parent)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%d.%u", parent, plan->slot);
+	(void)setenv(INSTANCE, text, true);
+}
+
 int children_start_tracer(const struct tracer_plan *plan, pid_t *pid)
 {
 	argument_vec arguments = {0};
@@ -286,6 +298,7 @@ int children_start_tracer(const struct tracer_plan *plan, pid_t *pid)
 	*pid = fork_off();
 	if (!*pid) {
 		become_child(parent, SIGTERM, plan->fd);
+		name_instance(plan, parent);
 		/* Its capture is in memory: it fails rather than that the machine runs out. */
 		if (plan->calls_ns) {
 			signal(SIGXFSZ, SIG_IGN);
