@@ -94,13 +94,13 @@ static void close_link(struct target *target)
 }
 
 /* A second SIGTERM would kill it. */
-static void end_child(const struct target *target, pid_t pid, bool was_told)
+static void end_child(const struct target *target, pid_t pid, unsigned int slot, bool was_told)
 {
 	if (!pid)
 		return;
 	if (!was_told)
 		kill(pid, SIGTERM);
-	dying_add(&target->home->dying, pid, clock_ns(CLOCK_MONOTONIC));
+	dying_add(&target->home->dying, pid, slot, clock_ns(CLOCK_MONOTONIC));
 }
 
 bool target_home_reap(struct target_home *home, pid_t pid)
@@ -116,9 +116,9 @@ void target__free(struct target *target)
 {
 	if (!target)
 		return;
-	end_child(target, target->tracer, target->told_to_end || target->told_ns);
+	end_child(target, target->tracer, target->slot, target->told_to_end || target->told_ns);
 	/* home->calls stays until it has ended: its probes are in the kernel as long. */
-	end_child(target, target->calls, target->told_to_end);
+	end_child(target, target->calls, 0, target->told_to_end);
 	close_link(target);
 	close_fd(&target->calls_fd);
 	close_fd(&target->sample_fd);
