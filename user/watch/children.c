@@ -105,12 +105,21 @@ static int add_all(argument_vec *arguments, const char *const *texts)
 }
 
 /*
- * A process has one reader of its GPU records, and a collector wants each escalation and each value
+ * A process has one reader of its GPU records, its Python functions are armed by the first tracer
+ * (--python=share), and a collector wants each escalation and each value
  * once. What one option requires, as rank and otlp-metrics do, is left out with it.
  */
-static const char *const without_in_calls[] = {
-	"gpu",		"gpu-strict",	    "inject", "inject-timeout", "otlp",
-	"otlp-metrics", "metrics-interval", "rank",   "trace-format",	NULL};
+static const char *const without_in_calls[] = {"gpu",
+					       "gpu-strict",
+					       "inject",
+					       "inject-timeout",
+					       "otlp",
+					       "otlp-metrics",
+					       "metrics-interval",
+					       "python",
+					       "rank",
+					       "trace-format",
+					       NULL};
 static const char *const without_in_flight[] = {"rank", "trace-format", NULL};
 /* What a replay warns of, or would do again. */
 static const char *const without_in_replay[] = {
@@ -157,6 +166,9 @@ static int plan_tracer(argument_vec *arguments, const struct tracer_plan *plan)
 				plan->calls_ns ? without_in_calls : without_in_flight);
 	if (!err)
 		err = add_all(arguments, plan->calls_ns ? calls : flight);
+	if (!err && plan->calls_ns)
+		err = add(arguments, "--python=%s",
+			  plan->options->python == PYTHON_OFF ? "off" : "share");
 	if (!err && plan->calls_ns)
 		return add(arguments, "--duration=%" PRIu64 "us", plan->calls_ns / NS_PER_US);
 	if (!err)

@@ -444,10 +444,13 @@ void target__follow(struct target *target, bool follows)
 	target__restart(target);
 }
 
-/* Ends the tracer for target__restart(). */
+/*
+ * Ends the tracer for target__restart(), once a dump that is due has come, and the second tracer,
+ * which shares its Python steps, has ended.
+ */
 static void restart_when_free(struct target *target, uint64_t now_ns)
 {
-	if (!target->restarts || target__hurry(target))
+	if (!target->restarts || target__hurry(target) || target->calls)
 		return;
 	target->restarts = false;
 	/* One that is killed already ends anyway. */
