@@ -101,6 +101,7 @@ kill -TERM "$ENGINE"
 wait "$ENGINE"
 
 # As under ProtectSystem=strict without ReadWritePaths=; the folder may be there from before.
+# shellcheck disable=SC2016,SC2317
 refused()
 {
 	unshare -m sh -c 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@"' sh \
