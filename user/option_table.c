@@ -204,7 +204,7 @@ static int take_help(const struct option_row *row, const char *text, struct opti
 static const char *const details[] = {"steps", "escalated", "all", "probes", NULL};
 static const char *const gpu_modes[] = {"auto", "off", "require", "inject", NULL};
 static const char *const explain_modes[] = {"auto", "always", "off", NULL};
-static const char *const python_modes[] = {"auto", "off", "require", "inject", NULL};
+static const char *const python_modes[] = {"auto", "off", "require", "inject", "share", NULL};
 static const char *const reports[] = {"none", "text", "json", NULL};
 static const char *const trace_formats[] = {"ferrum", "kineto", "perfetto", NULL};
 
@@ -392,9 +392,10 @@ const struct option_row option_table[] = {
 	 WORD(gpu.mode, gpu_modes)},
 	{"python", 0, OPTION_COMMON, "MODE",
 	 "Python step functions: auto (of processes that have libferrum_python.so), off (not even "
-	 "waits for the GIL and garbage collections are measured), require, or inject: load it "
-	 "into "
-	 "processes that run without it (default: auto)",
+	 "waits for the GIL and garbage collections are measured), require, inject: load it into "
+	 "processes that run without it, or share: those that another tracer has, as one that "
+	 "watch "
+	 "runs (default: auto)",
 	 WORD(python, python_modes)},
 	{"inject", 0, OPTION_COMMON, NULL,
 	 "Short for --gpu=inject --python=inject: a process gets the shim if it uses CUDA, and "

@@ -66,6 +66,7 @@ enum python_mode {
 	PYTHON_OFF,
 	PYTHON_REQUIRE, /* fail if no process has a Python step */
 	PYTHON_INJECT,	/* it is loaded into processes that lack it */
+	PYTHON_SHARE,	/* steps that another tracer has armed */
 };
 
 /* --explain: what is attached only once a step was slow for a reason that it would explain. */

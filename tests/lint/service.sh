@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # Checks the systemd unit and its example configuration: systemd-analyze finds nothing to say, the
 # system calls that the tool's own filter lets pass are among those of the unit, the capabilities are
-# those of docs/privileges.md, and each line of the configuration is accepted.
+# those of docs/privileges.md, its commands are on each system, and each line of the configuration is accepted.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -70,6 +70,10 @@ sed -n 's/^| \(CAP_BPF, CAP_PERFMON, .*\) | always |$/\1 CAP_SYS_ADMIN/p' docs/p
 sed -n 's/^CapabilityBoundingSet=//p' "$unit" >"$tmp/unit"
 { [ -s "$tmp/page" ] || echo 'not found in docs/privileges.md'; diff "$tmp/page" "$tmp/unit"; } |
 	state 'its capabilities are those of docs/privileges.md'
+
+# A minimal Debian has no procps, and so no /bin/kill.
+sed -n 's/^Exec[A-Za-z]*=//p' "$unit" | grep -vE '^(/usr/bin/ferrum-bpftrace|/bin/sh) ' |
+	state 'its commands are there on a minimal system'
 
 grep '^[A-Za-z]' "$example" | state 'the example sets nothing'
 # Each line on its own, beside something to watch. There is no such process: it is not run.

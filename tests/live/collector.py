@@ -218,6 +218,8 @@ def take_metrics(body, problems):
     """The points of each metric, after their form was checked."""
     metrics = {}
     for resource in body["resourceMetrics"]:
+        source = flatten(resource["resource"],
+                         ["service.name", "service.instance.id", "host.name"], "resource", problems)
         for metric in [m for scope in resource["scopeMetrics"] for m in scope["metrics"]]:
             kinds = metric.keys() & {"gauge", "sum", "exponentialHistogram"}
             if len(kinds) != 1 or metric["name"] in metrics:
@@ -227,6 +229,7 @@ def take_metrics(body, problems):
             for point in metric[kind]["dataPoints"]:
                 point["attributes"] = {item["key"]: item["value"]["stringValue"]
                                        for item in point["attributes"]}
+                point["instance"] = source.get("service.instance.id")
                 if kind == "exponentialHistogram" and int(point["count"]) != int(
                         point["zeroCount"]) + sum(map(int, point["positive"]["bucketCounts"])):
                     problems.append("%s: its buckets are not its count" % metric["name"])

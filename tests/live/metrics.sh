@@ -78,6 +78,8 @@ sound 'OTLP'
 sent 'OTLP: spans and metrics, each on its path' '{q["path"] for q in Q} == {"/v1/traces", "/v1/metrics"}'
 sent 'OTLP: the last values are those of the file' \
 	"[int(p['asInt']) for p in M['ferrum_bpftrace_steps']] == [$(value steps_total)] == [int(p['count']) for p in M['ferrum_bpftrace_step_duration']]"
+sent 'OTLP: by its file the tool is told from others' \
+	'{p["instance"] for m in M.values() for p in m} == {"'"$(uname -n):$FILE"'"}'
 sent 'OTLP: the tool has ended' '[p["asInt"] for p in M["ferrum_bpftrace_up"]] == ["0"]'
 sent 'OTLP: so many steps are in the bucket of their length' \
 	'[sum(int(c) for i, c in enumerate(p["positive"]["bucketCounts"])
@@ -119,6 +121,8 @@ kill -INT "$TOOL"
 end_tool
 is 'no window: none was late' "$(grep -c '^ferrum-bpftrace: otlp' "$OUT.err")" 0
 end_collector 'no window'
+sent 'no window: without a file the tool is told from others by its PID' \
+	'{p["instance"] for m in M.values() for p in m} == {"'"$(uname -n):$TOOL"'"}'
 kill -TERM "$ENGINE"
 wait "$ENGINE"
 

@@ -100,6 +100,21 @@ is 'SIGHUP ends it too' $? 0
 is 'and its tracer' "$(tracer_of "$ENGINE")" ''
 kill -TERM "$ENGINE"
 wait "$ENGINE"
+
+# As under ProtectSystem=strict without ReadWritePaths=; the folder may be there from before.
+# shellcheck disable=SC2016,SC2317
+refused()
+{
+	unshare -m sh -c 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@"' sh \
+		"$TMP/ro" timeout 20 "$FBT" watch --comm "none$$" --dir "$TMP/ro/dumps" 2>"$TMP/said" </dev/null
+	[ $? = 1 ] && [ "$(wc -l <"$TMP/said")" = 1 ] &&
+		grep -qE "dir $TMP/ro/dumps: .*ReadWritePaths=$TMP/ro/dumps" "$TMP/said"
+}
+mkdir "$TMP/ro"
+holds 'where it could not write dumps it does not start' refused
+mkdir -p "$TMP/ro/dumps/ferrum_watch_unfinished"
+holds 'nor if its folder is there' refused
+
 # told REGEX COMMAND…: whether a watch says so before it is ended
 told()
 {

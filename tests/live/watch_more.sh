@@ -220,6 +220,9 @@ done
 sent 'metrics: those of both tracers are sent, and no others' \
 	'{(p["attributes"]["tracer"], p["asInt"]) for q in Q for p in q["metrics"].get("ferrum_bpftrace_up", [])} ==
 		{("llm", "1"), ("llm_2", "1")}'
+sent 'metrics: no other tracer has their name' \
+	'{p["instance"].split(":", 1)[1] for q in Q for p in q["metrics"].get("ferrum_bpftrace_up", [])} ==
+		{"'"$TMP/node/llm.prom"'", "'"$TMP/node/llm_2.prom"'"}'
 sent 'spans: each escalation is sent once' \
 	'sorted(s["resource"]["process.pid"] for q in Q for s in q["spans"] if "parentSpanId" not in s
 		and s["attributes"]["escalation.reason"] == "manual") == '"[$(printf '%s\n' "$first" "$second" | sort -n | paste -sd,)]"

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -30,6 +31,7 @@ struct metrics {
 	struct metrics_push *push; /* NULL: no collector */
 	char tracer[METRICS_LABEL_MAX];
 	char host[65];
+	char *instance; /* service.instance.id */
 	uint64_t start_unix_ns;
 	uint64_t due_ns;
 	uint64_t write_errors;
@@ -53,6 +55,28 @@ static void name_tracer(struct metrics *metrics)
 	log_escape(metrics->tracer, sizeof(metrics->tracer), stem);
 }
 
+/*
+ * No other tracer that runs has the same, and the next one of the same engine has it again as far
+ * as that can be: a collector's exporter to Prometheus makes a label of it, and there must not be
+ * ever more. Two tracers cannot keep one file; of those without a file, the PID is another.
+ */
+static char *make_instance(const struct metrics *metrics)
+{
+	const char *path = metrics->options.path, *given = metrics->options.instance;
+	char *text = NULL, *here = path && *path != '/' ? getcwd(NULL, 0) : NULL;
+	int size;
+
+	if (path)
+		size = asprintf(&text, "%s:%s%s%s", metrics->host, here ? here : "",
+				here ? "/" : "", path);
+	else if (given && *given)
+		size = asprintf(&text, "%s:%s", metrics->host, given);
+	else
+		size = asprintf(&text, "%s:%d", metrics->host, getpid());
+	free(here);
+	return size < 0 ? NULL : text;
+}
+
 struct metrics *metrics__new(const struct metrics_options *options)
 {
 	struct metrics *metrics = calloc(1, sizeof(*metrics));
@@ -65,10 +89,11 @@ struct metrics *metrics__new(const struct metrics_options *options)
 	name_tracer(metrics);
 	if (!uname(&names))
 		snprintf(metrics->host, sizeof(metrics->host), "%s", names.nodename);
+	metrics->instance = make_instance(metrics);
 	metrics->tally = metrics_tally__new();
 	if (options->collector)
 		metrics->push = metrics_push__new(options->collector);
-	if (!metrics->tally || (options->collector && !metrics->push)) {
+	if (!metrics->instance || !metrics->tally || (options->collector && !metrics->push)) {
 		metrics__free(metrics);
 		return NULL;
 	}
@@ -81,6 +106,7 @@ void metrics__free(struct metrics *metrics)
 		return;
 	metrics_push__free(metrics->push);
 	metrics_tally__free(metrics->tally);
+	free(metrics->instance);
 	free(metrics);
 }
 
@@ -173,6 +199,8 @@ static int try_file(struct metrics *metrics, bool is_up)
 
 static void send(struct metrics *metrics, bool is_up)
 {
+	const struct otlp_metrics_source source = {metrics->options.service, metrics->host,
+						   metrics->instance};
 	struct metrics_run run = collect_run(metrics, is_up);
 	char *body = NULL;
 	size_t size = 0;
@@ -184,7 +212,7 @@ static void send(struct metrics *metrics, bool is_up)
 	json.out = open_memstream(&body, &size);
 	if (!json.out)
 		return;
-	otlp_metrics_write(&json, metrics->tally, &run, metrics->options.service, metrics->host);
+	otlp_metrics_write(&json, metrics->tally, &run, &source);
 	failed = ferror(json.out);
 	if (fclose(json.out) || failed)
 		free(body);

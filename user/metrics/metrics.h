@@ -22,6 +22,8 @@ struct metrics_options {
 	const char *path;		       /* NULL: no file */
 	const struct otlp_endpoint *collector; /* NULL: none */
 	const char *service;		       /* OTEL_SERVICE_NAME, or NULL */
+	const char *instance;		       /* in service.instance.id without a file; NULL: our
+						  PID */
 	uint64_t interval_ns;
 	uint64_t keep_free; /* see disk_room_of */
 	bool is_replay;	    /* written at the end only */

@@ -109,25 +109,28 @@ static void put_metric(struct writer_of_points *writer, const struct metrics_tal
 	json_object_end(json);
 }
 
-static void put_resource(struct json *json, const char *service, const char *host)
+static void put_resource(struct json *json, const struct otlp_metrics_source *source)
 {
+	const char *service = source->service;
+
 	json_object_begin(json, "resource");
 	json_array_begin(json, "attributes");
 	put_text(json, "service.name", service && *service ? service : "ferrum-bpftrace");
-	put_text(json, "host.name", host);
+	put_text(json, "service.instance.id", source->instance);
+	put_text(json, "host.name", source->host);
 	json_array_end(json);
 	json_object_end(json);
 }
 
 void otlp_metrics_write(struct json *json, const struct metrics_tally *tally,
-			const struct metrics_run *run, const char *service, const char *host)
+			const struct metrics_run *run, const struct otlp_metrics_source *source)
 {
 	struct writer_of_points writer = {.json = json, .run = run};
 
 	json_object_begin(json, NULL);
 	json_array_begin(json, "resourceMetrics");
 	json_object_begin(json, NULL);
-	put_resource(json, service, host);
+	put_resource(json, source);
 	json_array_begin(json, "scopeMetrics");
 	json_object_begin(json, NULL);
 	json_object_begin(json, "scope");

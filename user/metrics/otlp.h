@@ -10,8 +10,18 @@
 #include "base/json.h"
 #include "metrics/catalog.h"
 
-/* service: service.name; NULL or "": ferrum-bpftrace. */
+/* Whose values they are. */
+struct otlp_metrics_source {
+	const char *service; /* service.name; NULL or "": ferrum-bpftrace */
+	const char *host;
+	/*
+	 * service.instance.id: what is sent under one of them counts as one stream, so no other
+	 * tool that runs has it.
+	 */
+	const char *instance;
+};
+
 void otlp_metrics_write(struct json *json, const struct metrics_tally *tally,
-			const struct metrics_run *run, const char *service, const char *host);
+			const struct metrics_run *run, const struct otlp_metrics_source *source);
 
 #endif

@@ -38,6 +38,8 @@ struct python_guest {
 	uint32_t number;	      /* of the last order */
 	uint32_t lapses;	      /* of the page, when we took it */
 	bool is_lost;		      /* another tool has the page */
+	bool is_shared;		      /* it is only read */
+	uint32_t holder;	      /* whose orders it then has */
 	int64_t clock_ahead_ns;	      /* the process's CLOCK_MONOTONIC, in a time namespace */
 };
 
@@ -52,7 +54,7 @@ int python_memfd_serve(const void *nothing, const struct broker_order *order)
 }
 
 /* Maps a file only if the process can neither shrink nor grow it, so that access stays safe. */
-static int map_page(int fd, struct fbt_python_page **page)
+static int map_page(int fd, int protection, struct fbt_python_page **page)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat status;
@@ -65,7 +67,7 @@ static int map_page(int fd, struct fbt_python_page **page)
 		return -ENOENT;
 	if ((seals & SEALS) != SEALS || status.st_size != FBT_PYTHON_PAGE_BYTES)
 		return -EBADMSG;
-	memory = mmap(NULL, FBT_PYTHON_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	memory = mmap(NULL, FBT_PYTHON_PAGE_BYTES, protection, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)
 		return errno == EPERM ? -EBADMSG : -ENOMEM;
 	*page = memory;
@@ -96,21 +98,36 @@ static bool is_armed(const struct fbt_python_page *page)
 }
 
 /*
- * Becomes the tool that gives the orders. A child that was forked without the library's knowledge
- * has its parent's file, which is for another process.
+ * A child that was forked without the library's knowledge has its parent's file, which is for
+ * another process.
  */
-static int take_page(struct fbt_python_page *page, uint32_t pid, int64_t ahead_ns, uint32_t *holder)
+static int check_page(const struct fbt_python_page *page, uint32_t pid)
 {
-	uint32_t before = load(&page->tool);
-
 	if (!__atomic_load_n(&page->magic, __ATOMIC_ACQUIRE))
 		return -ENOENT;
 	if (page->magic != FBT_PYTHON_MAGIC)
 		return -EBADMSG;
 	if (page->version != FBT_PYTHON_VERSION)
 		return -EPROTONOSUPPORT;
-	if (page->pid != pid)
-		return -ENOENT;
+	return page->pid == pid ? 0 : -ENOENT;
+}
+
+static int share_page(const struct fbt_python_page *page, uint32_t pid, uint32_t *holder)
+{
+	int err = check_page(page, pid);
+
+	*holder = load(&page->tool);
+	return err || *holder ? err : -ENOTCONN;
+}
+
+/* Becomes the tool that gives the orders. */
+static int take_page(struct fbt_python_page *page, uint32_t pid, int64_t ahead_ns, uint32_t *holder)
+{
+	uint32_t before = load(&page->tool);
+	int err = check_page(page, pid);
+
+	if (err)
+		return err;
 	*holder = before;
 	if (before && ((int64_t)clock_ns(CLOCK_MONOTONIC) + ahead_ns < (int64_t)lease_of(page) ||
 		       is_armed(page)))
@@ -147,15 +164,17 @@ static void take_state(struct python_guest *guest)
 
 static int try_candidate(int fd, struct python_guest *guest, uint32_t *holder)
 {
+	int protection = guest->is_shared ? PROT_READ : PROT_READ | PROT_WRITE;
 	int err;
 
 	if (fd < 0)
 		return fd;
-	err = map_page(fd, &guest->page);
+	err = map_page(fd, protection, &guest->page);
 	close(fd);
 	if (err)
 		return err;
-	err = take_page(guest->page, guest->pid, guest->clock_ahead_ns, holder);
+	err = guest->is_shared ? share_page(guest->page, guest->pid, holder)
+			       : take_page(guest->page, guest->pid, guest->clock_ahead_ns, holder);
 	if (err) {
 		munmap(guest->page, FBT_PYTHON_PAGE_BYTES);
 		guest->page = NULL;
@@ -246,7 +265,7 @@ static void beat(struct python_guest *guest)
 			 __ATOMIC_RELEASE);
 }
 
-int python_guest__open(struct python_guest **result, uint32_t tgid, uint32_t *holder)
+static int open_guest(struct python_guest **result, uint32_t tgid, bool is_shared, uint32_t *holder)
 {
 	struct python_guest *guest = calloc(1, sizeof(*guest));
 	int err;
@@ -255,19 +274,39 @@ int python_guest__open(struct python_guest **result, uint32_t tgid, uint32_t *ho
 	*holder = 0;
 	if (!guest)
 		return -ENOMEM;
+	guest->is_shared = is_shared;
 	guest->clock_ahead_ns = time_namespace_offset(tgid);
 	err = search(tgid, guest, holder);
 	if (err || !guest->page) {
 		free(guest);
 		return err ? err : -ESRCH;
 	}
-	take_state(guest);
-	/* What an earlier tool wished for is not ours. */
-	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++)
-		guest->page->slots[i].function[0] = '\0';
-	beat(guest);
 	*result = guest;
 	return 0;
+}
+
+int python_guest__open(struct python_guest **result, uint32_t tgid, uint32_t *holder)
+{
+	int err = open_guest(result, tgid, false, holder);
+
+	if (err)
+		return err;
+	take_state(*result);
+	/* What an earlier tool wished for is not ours. */
+	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++)
+		(*result)->page->slots[i].function[0] = '\0';
+	beat(*result);
+	return 0;
+}
+
+int python_guest__open_shared(struct python_guest **result, uint32_t tgid)
+{
+	uint32_t holder;
+	int err = open_guest(result, tgid, true, &holder);
+
+	if (!err)
+		(*result)->holder = holder;
+	return err;
 }
 
 void python_guest__free(struct python_guest *guest)
@@ -276,8 +315,9 @@ void python_guest__free(struct python_guest *guest)
 
 	if (!guest)
 		return;
-	__atomic_compare_exchange_n(&guest->page->tool, &ours, 0, false, __ATOMIC_ACQ_REL,
-				    __ATOMIC_ACQUIRE);
+	if (!guest->is_shared)
+		__atomic_compare_exchange_n(&guest->page->tool, &ours, 0, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE);
 	munmap(guest->page, FBT_PYTHON_PAGE_BYTES);
 	free(guest);
 }
@@ -323,14 +363,25 @@ static bool is_of_another(struct python_guest *guest)
 	return guest->is_lost;
 }
 
+/* Its slots may have other functions by now. */
+static bool has_changed_hands(struct python_guest *guest)
+{
+	uint32_t tool = load(&guest->page->tool);
+
+	guest->is_lost |= tool && tool != guest->holder;
+	return guest->is_lost;
+}
+
 int python_guest__keep(struct python_guest *guest)
 {
 	uint32_t holder;
 
 	if (guest->is_lost)
 		return -EPIPE;
-	if (is_of_another(guest))
+	if (guest->is_shared ? has_changed_hands(guest) : is_of_another(guest))
 		return -EBUSY;
+	if (guest->is_shared)
+		return 0;
 	if (load(&guest->page->tool) == (uint32_t)getpid() &&
 	    load(&guest->page->lapses) == guest->lapses) {
 		beat(guest);
@@ -489,6 +540,10 @@ enum python_torch_wait python_guest__torch_wait(const struct python_guest *guest
 void python_guest__answer(const struct python_guest *guest, unsigned int slot,
 			  struct fbt_python_slot *answer)
 {
+	if (slot >= FBT_PYTHON_SLOTS) {
+		memset(answer, 0, sizeof(*answer));
+		return;
+	}
 	memcpy(answer, &guest->page->slots[slot], sizeof(*answer));
 	end_text(answer->function, sizeof(answer->function));
 	for (size_t i = 0; i < FBT_PYTHON_ATTRIBUTES; i++)
@@ -497,6 +552,29 @@ void python_guest__answer(const struct python_guest *guest, unsigned int slot,
 	end_text(answer->text, sizeof(answer->text));
 	if (answer->found >= FBT_PYTHON_FOUND_COUNT)
 		answer->found = FBT_PYTHON_FAILED;
+}
+
+static bool is_armed_with(const struct python_guest *guest, unsigned int slot, const char *function,
+			  const char *const *attributes, size_t count)
+{
+	struct fbt_python_slot answer;
+	bool same;
+
+	python_guest__answer(guest, slot, &answer);
+	same = answer.found == FBT_PYTHON_ARMED && !strcmp(answer.function, function);
+	for (size_t i = 0; i < FBT_PYTHON_ATTRIBUTES; i++)
+		same &= !strcmp(answer.attributes[i], i < count ? attributes[i] : "");
+	return same;
+}
+
+int python_guest__armed(const struct python_guest *guest, const char *function,
+			const char *const *attributes, size_t attribute_count)
+{
+	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++) {
+		if (is_armed_with(guest, i, function, attributes, attribute_count))
+			return (int)i;
+	}
+	return -1;
 }
 
 unsigned int python_guest__minor(const struct python_guest *guest)

@@ -24,6 +24,17 @@ int python_memfd_serve(const void *nothing, const struct broker_order *order);
  */
 int python_guest__open(struct python_guest **guest, uint32_t tgid, uint32_t *holder);
 
+/*
+ * The same without becoming the tool that gives the orders: it only reads what that one has armed.
+ * Nothing may be called but armed, answer, minor, text, times, free, and keep, which tells once, by
+ * -EBUSY, that another tool has it by now. -ENOTCONN no tool has the page.
+ */
+int python_guest__open_shared(struct python_guest **guest, uint32_t tgid);
+
+/* The slot in which that function is armed, with just these attributes; -1: none. */
+int python_guest__armed(const struct python_guest *guest, const char *function,
+			const char *const *attributes, size_t attribute_count);
+
 /* Whether the library is in a process; its page is not taken. */
 bool python_guest_is_there(uint32_t tgid);
 
@@ -110,7 +121,7 @@ enum python_torch_wait {
 };
 enum python_torch_wait python_guest__torch_wait(const struct python_guest *guest, uint32_t window);
 
-/* A copy of a slot's answer, with all strings ended. */
+/* A copy of a slot's answer, with all strings ended. Of a slot that is none, it is empty. */
 void python_guest__answer(const struct python_guest *guest, unsigned int slot,
 			  struct fbt_python_slot *answer);
 

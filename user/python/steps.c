@@ -49,6 +49,7 @@ struct engine {
 	bool is_armed;	   /* or is to be: an order may be on its way */
 	bool is_late;	   /* a window is open, so nothing is waited for */
 	bool is_resolved;  /* its functions were looked up before, so only what is new is */
+	bool is_shared;	   /* another tracer has it */
 	bool is_asked;	   /* an order waits for its answer */
 	bool is_told;	   /* that steps are missing */
 	bool is_doubted;   /* it was said that markers are not those of the library */
@@ -64,6 +65,7 @@ struct engine {
 struct python_steps {
 	VEC(struct python_spec) wishes; /* at most FBT_PYTHON_SLOTS; index is the slot */
 	bool from_table;
+	bool shares;
 	VEC(struct engine) engines;
 	VEC(uint32_t) told; /* processes whose library cannot be had, which was said */
 	uint64_t beat_ns;   /* when to beat next */
@@ -105,6 +107,11 @@ struct python_steps *python_steps__new(const struct step_spec *specs, size_t cou
 		return NULL;
 	}
 	return steps;
+}
+
+void python_steps__share(struct python_steps *steps)
+{
+	steps->shares = true;
 }
 
 static uint64_t soon(void)
@@ -216,11 +223,8 @@ static void write_wishes(const struct python_steps *steps, const struct engine *
 	for (unsigned int i = 0; i < steps->wishes.count; i++) {
 		const struct python_spec *wish = &steps->wishes.items[i];
 		const char *expressions[FBT_PYTHON_ATTRIBUTES];
-		size_t count = 0;
+		size_t count = python_spec_list_reads(wish, expressions);
 
-		for (size_t k = 0; k < wish->count; k++)
-			if (wish->sources[k] == STEP_ARG_READ)
-				expressions[count++] = wish->expressions[k];
 		python_guest__wish(engine->guest, engine->slots[i], wish->function, expressions,
 				   count);
 		/* An engine's version has some of the table's functions only. */
@@ -385,6 +389,7 @@ static void refuse(struct engine *engine, unsigned int index, int err)
 static int take_answers(const struct python_steps *steps, struct engine *engine,
 			function_vec *functions)
 {
+	enum fbt_python_found wanted = engine->is_shared ? FBT_PYTHON_ARMED : FBT_PYTHON_FOUND;
 	int added = 0;
 
 	for (unsigned int i = 0; i < steps->wishes.count; i++) {
@@ -403,8 +408,7 @@ static int take_answers(const struct python_steps *steps, struct engine *engine,
 		engine->answers[i].found = answer.found;
 		snprintf(engine->answers[i].text, sizeof(engine->answers[i].text), "%s",
 			 answer.text);
-		if (answer.found != FBT_PYTHON_FOUND || engine->is_placed[i] ||
-		    engine->is_refused[i])
+		if (answer.found != wanted || engine->is_placed[i] || engine->is_refused[i])
 			continue;
 		err = python_function_add(functions, &definition);
 		if (err == -ENOMEM)
@@ -414,7 +418,7 @@ static int take_answers(const struct python_steps *steps, struct engine *engine,
 			continue;
 		}
 		engine->is_placed[i] = true;
-		if (answer.more)
+		if (answer.more && !engine->is_shared)
 			log_warn("process %u: py:%s: %u definition%s only: more of its subclasses "
 				 "define it, or may, and their calls are no steps",
 				 engine->tgid, wish->function, answer.own,
@@ -422,6 +426,26 @@ static int take_answers(const struct python_steps *steps, struct engine *engine,
 		added++;
 	}
 	return added;
+}
+
+/* Sets the slots in which the other tracer has armed the wishes. Returns how many are new. */
+static int find_shared(const struct python_steps *steps, struct engine *engine)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < steps->wishes.count; i++) {
+		const struct python_spec *wish = &steps->wishes.items[i];
+		const char *expressions[FBT_PYTHON_ATTRIBUTES];
+		int slot;
+
+		if (engine->is_placed[i] || engine->is_refused[i])
+			continue;
+		slot = python_guest__armed(engine->guest, wish->function, expressions,
+					   python_spec_list_reads(wish, expressions));
+		engine->slots[i] = slot < 0 ? FBT_PYTHON_SLOTS : (unsigned int)slot;
+		count += slot >= 0;
+	}
+	return count;
 }
 
 /*
@@ -474,6 +498,8 @@ static bool tell_unopened(uint32_t tgid, int err, uint32_t holder)
 		log_warn("process %u: libferrum_python.so in it is that of another version of this "
 			 "tool: it stays until the process is restarted",
 			 tgid);
+	else if (err == -ENOTCONN)
+		log_warn("process %u: no other tracer has Python functions of it as steps", tgid);
 	else if (python_guest_is_there(tgid))
 		log_warn("process %u: libferrum_python.so is in it, but cannot be reached: %s",
 			 tgid, strerror(-err));
@@ -488,9 +514,10 @@ static bool tell_unopened(uint32_t tgid, int err, uint32_t holder)
 static int open_engine(struct python_steps *steps, uint32_t tgid, bool quiet,
 		       struct engine **result)
 {
-	struct engine engine = {.tgid = tgid};
-	uint32_t holder;
-	int err = python_guest__open(&engine.guest, tgid, &holder);
+	struct engine engine = {.tgid = tgid, .is_shared = steps->shares};
+	uint32_t holder = 0;
+	int err = steps->shares ? python_guest__open_shared(&engine.guest, tgid)
+				: python_guest__open(&engine.guest, tgid, &holder);
 
 	*result = NULL;
 	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++)
@@ -512,7 +539,7 @@ void python_steps__ask(struct python_steps *steps, uint32_t tgid)
 	struct engine *engine;
 
 	if (!steps->wishes.count || find(steps, tgid) || open_engine(steps, tgid, true, &engine) ||
-	    !engine)
+	    !engine || engine->is_shared)
 		return;
 	ask_again(steps, engine);
 }
@@ -542,6 +569,8 @@ int python_steps__search(struct python_steps *steps, const struct python_search 
 	}
 	engine->is_searched = true;
 	engine->is_named = search->is_named;
+	if (engine->is_shared)
+		return find_shared(steps, engine) ? take_answers(steps, engine, functions) : 0;
 	if (resolve_first(steps, engine, search->quiet))
 		return 0;
 	added = take_answers(steps, engine, functions);
@@ -604,6 +633,8 @@ int python_steps__look(struct python_steps *steps, uint32_t tgid)
 			return err ? err : -ENOENT;
 	}
 	engine->is_searched = true;
+	if (engine->is_shared)
+		return find_shared(steps, engine);
 	engine->is_late = true;
 	if (engine->is_asked) {
 		err = await_answer(engine);
@@ -686,7 +717,7 @@ int python_steps__arm(struct python_steps *steps, uint32_t tgid)
 {
 	struct engine *engine = find(steps, tgid);
 
-	if (!engine || !has_placed(steps, engine))
+	if (!engine || engine->is_shared || !has_placed(steps, engine))
 		return 0;
 	if (engine->is_late)
 		return arm_late(steps, engine);
@@ -828,6 +859,12 @@ static void beat(const struct python_steps *steps, struct engine *engine)
 	/* What is not armed may be looked at again: it stays ours. */
 	int err = python_guest__keep(engine->guest);
 
+	if (err == -EBUSY && engine->is_shared)
+		log_warn("process %u: another tracer has its Python functions now: steps may be "
+			 "those of others",
+			 engine->tgid);
+	if (engine->is_shared)
+		return;
 	if (err)
 		after_lapse(steps, engine, err);
 	if (!engine->is_armed || !engine->is_late)

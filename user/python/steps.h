@@ -16,6 +16,12 @@ struct python_steps;
 /* specs: --step; those of other forms are left out. Without any --step, the table of engines. */
 struct python_steps *python_steps__new(const struct step_spec *specs, size_t count);
 
+/*
+ * Call it first: of what another tracer has armed, the wishes are steps of ours, too. Libraries get
+ * no orders, so what that one has not armed is no step.
+ */
+void python_steps__share(struct python_steps *steps);
+
 /* Disarms, and gives all pages back. */
 void python_steps__free(struct python_steps *steps);
 

@@ -161,6 +161,18 @@ int python_spec_parse(struct python_spec *spec, const char *text)
 }
 
 /* FNV-1a */
+size_t python_spec_list_reads(const struct python_spec *spec,
+			      const char *expressions[FBT_PYTHON_ATTRIBUTES])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < spec->count; i++) {
+		if (spec->sources[i] == STEP_ARG_READ)
+			expressions[count++] = spec->expressions[i];
+	}
+	return count;
+}
+
 uint32_t python_name_hash(const char *name)
 {
 	uint32_t hash = 2166136261u;

@@ -40,6 +40,10 @@ bool python_spec_is(const char *text);
 /* 0, or -EINVAL with one line logged. */
 int python_spec_parse(struct python_spec *spec, const char *text);
 
+/* What the library is to read of a call: borrowed expressions of spec. Returns their number. */
+size_t python_spec_list_reads(const struct python_spec *spec,
+			      const char *expressions[FBT_PYTHON_ATTRIBUTES]);
+
 /* By which bpf/ knows names of functions and numbers that belong together; never 0. */
 uint32_t python_name_hash(const char *name);
 

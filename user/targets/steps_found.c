@@ -69,6 +69,8 @@ struct steps_found *steps_found__new(const struct live *live)
 		steps_found__free(found);
 		return NULL;
 	}
+	if (live->options->python == PYTHON_SHARE)
+		python_steps__share(found->python);
 	return found;
 }
 

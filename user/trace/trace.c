@@ -226,6 +226,7 @@ static int open_metrics(struct metrics **metrics, const struct options *options,
 		.path = options->metrics,
 		.collector = options->otlp_metrics ? &options->metrics_collector : NULL,
 		.service = getenv("OTEL_SERVICE_NAME"),
+		.instance = getenv("FERRUM_BPFTRACE_INSTANCE"), /* of watch */
 		.interval_ns = options->metrics_interval_ns,
 		.keep_free = options->windows.keep_free,
 		.is_replay = is_replay,

@@ -36,6 +36,8 @@
 #define IOPRIO_WHO_PROCESS 1
 #define IOPRIO_IDLE	   (3 << 13)
 #define NICE_LOWEST	   19
+/* To a tracer: what tells its metrics from those of others, for a collector. */
+#define INSTANCE "FERRUM_BPFTRACE_INSTANCE"
 
 typedef VEC(char *) argument_vec;
 
@@ -103,12 +105,21 @@ static int add_all(argument_vec *arguments, const char *const *texts)
 }
 
 /*
- * A process has one reader of its GPU records, and a collector wants each escalation and each value
+ * A process has one reader of its GPU records, its Python functions are armed by the first tracer
+ * (--python=share), and a collector wants each escalation and each value
  * once. What one option requires, as rank and otlp-metrics do, is left out with it.
  */
-static const char *const without_in_calls[] = {
-	"gpu",		"gpu-strict",	    "inject", "inject-timeout", "otlp",
-	"otlp-metrics", "metrics-interval", "rank",   "trace-format",	NULL};
+static const char *const without_in_calls[] = {"gpu",
+					       "gpu-strict",
+					       "inject",
+					       "inject-timeout",
+					       "otlp",
+					       "otlp-metrics",
+					       "metrics-interval",
+					       "python",
+					       "rank",
+					       "trace-format",
+					       NULL};
 static const char *const without_in_flight[] = {"rank", "trace-format", NULL};
 /* What a replay warns of, or would do again. */
 static const char *const without_in_replay[] = {
@@ -156,6 +167,9 @@ static int plan_tracer(argument_vec *arguments, const struct tracer_plan *plan)
 	if (!err)
 		err = add_all(arguments, plan->calls_ns ? calls : flight);
 	if (!err && plan->calls_ns)
+		err = add(arguments, "--python=%s",
+			  plan->options->python == PYTHON_OFF ? "off" : "share");
+	if (!err && plan->calls_ns)
 		return add(arguments, "--duration=%" PRIu64 "us", plan->calls_ns / NS_PER_US);
 	if (!err)
 		err = add_metrics(arguments, plan);
@@ -193,6 +207,7 @@ static void clear_environment(void)
 		"NOTIFY_SOCKET",    "WATCHDOG_USEC",	    "WATCHDOG_PID",
 		"FERRUM_BPFTRACE",  "FERRUM_BPFTRACE_FLAG", "FERRUM_BPFTRACE_DIR",
 		"FERRUM_TRACE_OUT", "FERRUM_PROFILE_JSONL", "FERRUM_BPFTRACE_MAX_STEPS",
+		INSTANCE,
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -270,6 +285,15 @@ static void limit_files(uint64_t bytes)
 		(void)setrlimit(RLIMIT_FSIZE, &limit);
 }
 
+/* By slot, as the file of metrics: a tracer that is started again goes on with it. */
+static void name_instance(const struct tracer_plan *plan, pid_t parent)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%d.%u", parent, plan->slot);
+	(void)setenv(INSTANCE, text, true);
+}
+
 int children_start_tracer(const struct tracer_plan *plan, pid_t *pid)
 {
 	argument_vec arguments = {0};
@@ -286,6 +310,7 @@ int children_start_tracer(const struct tracer_plan *plan, pid_t *pid)
 	*pid = fork_off();
 	if (!*pid) {
 		become_child(parent, SIGTERM, plan->fd);
+		name_instance(plan, parent);
 		/* Its capture is in memory: it fails rather than that the machine runs out. */
 		if (plan->calls_ns) {
 			signal(SIGXFSZ, SIG_IGN);

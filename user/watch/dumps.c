@@ -39,6 +39,8 @@ static const char *const suffixes[] = {".fbt.gz", ".trace.json.gz", ".pftrace.gz
 /* A file may be dated so much later than now, by another machine's clock. */
 #define CLOCK_SLACK_S 60
 
+#define MESSAGE_MAX 512
+
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 void dump_stem(char stem[DUMP_STEM_MAX], uint64_t realtime_ns, uint32_t tgid, const char *reason)
@@ -430,21 +432,67 @@ static void share(int fd)
 			      "that are being written may be lost");
 }
 
+static void keep_message(void *ctx, enum log_level level, const char *message)
+{
+	if (level == LOG_ERR)
+		snprintf(ctx, MESSAGE_MAX, "%s", message);
+}
+
+/* What safe_file says names a file that nobody has asked for; but it knows whose a directory is. */
+static int refuse(const char *path, int err, const char *message)
+{
+	if (err == -EROFS)
+		log_err("dir %s: dumps cannot be written there: %s; as a service, watch needs "
+			"ReadWritePaths=%s in a drop-in (systemctl edit ferrum-bpftrace)",
+			path, strerror(-err), path);
+	else if ((err == -EPERM || err == -ELOOP) && *message)
+		log_err("%s", message);
+	else
+		log_err("dir %s: dumps cannot be written there: %s; choose another --dir", path,
+			strerror(-err));
+	return err;
+}
+
+/* Whether files can be made in the folder, and moved from there to its directory. 0 or -errno. */
+static int check_folder(int folder)
+{
+	return faccessat(folder, ".", W_OK | X_OK, 0) || faccessat(folder, "..", W_OK | X_OK, 0)
+		       ? -errno
+		       : 0;
+}
+
+/* A descriptor, or -errno, logged. */
+static int open_folder(const char *path)
+{
+	char message[MESSAGE_MAX] = "", *name;
+	struct safe_file probe;
+	int fd = -1, err;
+	struct log_diversion before;
+
+	if (asprintf(&name, "%s/" DUMPS_FOLDER "/" PREFIX, path) < 0)
+		return refuse(path, -ENOMEM, "");
+	before = log_divert((struct log_diversion){keep_message, message});
+	err = safe_file_open(&probe, name);
+	log_divert(before);
+	free(name);
+	if (err)
+		return refuse(path, err, message);
+	fd = openat(probe.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = fd < 0 ? -errno : check_folder(fd);
+	safe_file_clear(&probe);
+	if (!err)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return refuse(path, err, "");
+}
+
 int dumps_enter(const char *path)
 {
-	char *folder = folder_of(path);
-	DIR *list = NULL;
-	int dir, fd = -1;
+	int fd = open_folder(path);
 
-	if (folder)
-		list = open_dir(folder, &dir);
-	if (list) {
-		fd = fcntl(dir, F_DUPFD_CLOEXEC, 0);
-		closedir(list);
-	}
-	free(folder);
 	if (fd < 0)
-		return -1;
+		return fd;
 	if (!flock(fd, LOCK_EX | LOCK_NB) && !dumps_publish(path, NULL, true))
 		dumps_sweep(path, NULL);
 	share(fd);

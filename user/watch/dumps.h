@@ -64,7 +64,7 @@ void dumps_sweep(const char *dir, const char *stem);
 /*
  * Says to others who write dumps to the directory that we do, until the descriptor that it returns
  * is closed. Without others, what a watch has left that was killed is published (its captures) or
- * deleted. -1: logged, nobody is told.
+ * deleted. -errno, logged with what to do: dumps cannot be written there.
  */
 int dumps_enter(const char *dir);
 

@@ -5,12 +5,21 @@
 
 #include "base/arith.h"
 
-void dying_add(struct dying *dying, pid_t pid, uint64_t told_ns)
+void dying_add(struct dying *dying, pid_t pid, unsigned int slot, uint64_t told_ns)
 {
-	const struct dying_child child = {pid, told_ns};
+	const struct dying_child child = {pid, slot, told_ns};
 
 	if (pid && vec_push(&dying->children, child))
 		kill(pid, SIGKILL);
+}
+
+uint32_t dying_slots(const struct dying *dying)
+{
+	uint32_t slots = 0;
+
+	vec_for_each (child, &dying->children)
+		slots |= child->slot ? UINT32_C(1) << child->slot : 0;
+	return slots;
 }
 
 /* It is not reaped yet, so the PID is still its own. */

@@ -14,13 +14,17 @@
 struct dying {
 	VEC(struct dying_child {
 		pid_t pid;
-		uint64_t told_ns; /* CLOCK_MONOTONIC: of SIGTERM */
+		unsigned int slot; /* in which it still writes metrics; 0: none */
+		uint64_t told_ns;  /* CLOCK_MONOTONIC: of SIGTERM */
 	})
 	children;
 };
 
 /* Without memory for it, it is killed at once. pid 0: nothing. */
-void dying_add(struct dying *dying, pid_t pid, uint64_t told_ns);
+void dying_add(struct dying *dying, pid_t pid, unsigned int slot, uint64_t told_ns);
+
+/* Bit N: one of them has slot N. */
+uint32_t dying_slots(const struct dying *dying);
 
 /* Call several times a second: kills those that are late. */
 void dying_turn(struct dying *dying, uint64_t now_ns);

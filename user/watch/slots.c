@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "output/safe_file.h"
 
@@ -28,6 +29,15 @@ char *slot_path(const char *path, unsigned int slot)
 			       0
 		       ? NULL
 		       : text;
+}
+
+unsigned int slot_choose(uint32_t used)
+{
+	for (unsigned int slot = 1; slot <= SLOTS_MAX; slot++) {
+		if (!(used & UINT32_C(1) << slot))
+			return slot;
+	}
+	return 0;
 }
 
 /* Whether a file begins with the metric, and its value is 1. */
@@ -56,7 +66,12 @@ static bool is_ours(const struct stat *status)
 		(safe_file_find_user(&uid, &gid) && status->st_uid == uid));
 }
 
-static void sweep(const struct safe_file *file)
+static bool is_old(const struct stat *status)
+{
+	return status->st_mtim.tv_sec + SLOT_OLD_S < (int64_t)(clock_ns(CLOCK_REALTIME) / NS_PER_S);
+}
+
+static void sweep(const struct safe_file *file, bool is_own)
 {
 	int fd = openat(file->dir, file->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat opened, named;
@@ -64,7 +79,7 @@ static void sweep(const struct safe_file *file)
 	if (fd < 0)
 		return;
 	/* A tracer that has written it anew since has another file. */
-	if (!fstat(fd, &opened) && is_ours(&opened) && says_up(fd) &&
+	if (!fstat(fd, &opened) && is_ours(&opened) && (is_own || is_old(&opened)) && says_up(fd) &&
 	    !fstatat(file->dir, file->name, &named, AT_SYMLINK_NOFOLLOW) &&
 	    named.st_dev == opened.st_dev && named.st_ino == opened.st_ino) {
 		if (unlinkat(file->dir, file->name, 0))
@@ -76,7 +91,7 @@ static void sweep(const struct safe_file *file)
 	close(fd);
 }
 
-void slots_sweep(const char *path, uint32_t used)
+void slots_sweep(const char *path, uint32_t used, uint32_t own)
 {
 	for (unsigned int slot = 1; path && slot <= SLOTS_MAX; slot++) {
 		struct safe_file file;
@@ -87,7 +102,7 @@ void slots_sweep(const char *path, uint32_t used)
 		name = slot_path(path, slot);
 		if (name && !safe_file_open(&file, name)) {
 			if (!file.is_foreign)
-				sweep(&file);
+				sweep(&file, own & UINT32_C(1) << slot);
 			safe_file_clear(&file);
 		}
 		free(name);

@@ -74,6 +74,7 @@ struct target *target__new(struct target_home *home, uint32_t tgid, uint64_t sta
 	target->start = start;
 	snprintf(target->comm, sizeof(target->comm), "%s", comm);
 	target->link = target->calls_fd = target->sample_fd = -1;
+	target->due_sample_fd = target->due_calls_fd = -1;
 	return target;
 }
 
@@ -93,13 +94,13 @@ static void close_link(struct target *target)
 }
 
 /* A second SIGTERM would kill it. */
-static void end_child(const struct target *target, pid_t pid, bool was_told)
+static void end_child(const struct target *target, pid_t pid, unsigned int slot, bool was_told)
 {
 	if (!pid)
 		return;
 	if (!was_told)
 		kill(pid, SIGTERM);
-	dying_add(&target->home->dying, pid, clock_ns(CLOCK_MONOTONIC));
+	dying_add(&target->home->dying, pid, slot, clock_ns(CLOCK_MONOTONIC));
 }
 
 bool target_home_reap(struct target_home *home, pid_t pid)
@@ -115,12 +116,14 @@ void target__free(struct target *target)
 {
 	if (!target)
 		return;
-	end_child(target, target->tracer, target->told_to_end || target->told_ns);
+	end_child(target, target->tracer, target->slot, target->told_to_end || target->told_ns);
 	/* home->calls stays until it has ended: its probes are in the kernel as long. */
-	end_child(target, target->calls, target->told_to_end);
+	end_child(target, target->calls, 0, target->told_to_end);
 	close_link(target);
 	close_fd(&target->calls_fd);
 	close_fd(&target->sample_fd);
+	close_fd(&target->due_sample_fd);
+	close_fd(&target->due_calls_fd);
 	free(target);
 }
 
@@ -224,22 +227,51 @@ static void give(struct target *target, int *fd, const char *stem, const char *p
 	target->home->take_job(target->home->ctx, &job);
 }
 
+static void name_dump(struct target *target)
+{
+	dump_stem(target->stem, clock_ns(CLOCK_REALTIME), target->tgid,
+		  flight_reason_name(target->trigger.reason));
+}
+
 /* A dump is due from now on. */
 static void begin_dump(struct target *target)
 {
 	uint64_t calls_ns = target->home->options->watch.calls_ns;
 
-	dump_stem(target->stem, clock_ns(CLOCK_REALTIME), target->tgid,
-		  flight_reason_name(target->trigger.reason));
-	if (target->sample_fd >= 0)
-		give(target, &target->sample_fd, target->stem, "_sample", NULL);
+	name_dump(target);
+	target->due_sample_fd = target->sample_fd;
+	target->sample_fd = -1;
 	/* Started by look_after_calls, at once unless another window runs. */
 	target->calls_wait_ns = calls_ns ? clock_ns(CLOCK_MONOTONIC) + CALLS_WAIT_NS : 0;
+}
+
+static bool are_calls_of_due(const struct target *target)
+{
+	return target->trigger.pending && !strcmp(target->calls_stem, target->stem);
+}
+
+/* It is about something else now, and so are its parts. */
+static void rename_dump(struct target *target)
+{
+	bool has_calls = are_calls_of_due(target);
+
+	name_dump(target);
+	if (has_calls)
+		memcpy(target->calls_stem, target->stem, sizeof(target->stem));
+}
+
+static void give_parts(struct target *target)
+{
+	if (target->due_calls_fd >= 0)
+		give(target, &target->due_calls_fd, target->stem, "_calls", NULL);
+	if (target->due_sample_fd >= 0)
+		give(target, &target->due_sample_fd, target->stem, "_sample", NULL);
 }
 
 /* It has come, or will not. */
 static void end_dump(struct target *target)
 {
+	give_parts(target);
 	if (trigger_end(&target->trigger))
 		begin_dump(target);
 }
@@ -263,6 +295,9 @@ static void take_trigger(struct target *target, const struct flight_message *mes
 	switch (trigger_pull(&target->trigger, &limits, message->reason, message->text, now_ns)) {
 	case TRIGGER_NEW:
 		begin_dump(target);
+		break;
+	case TRIGGER_RAISED:
+		rename_dump(target);
 		break;
 	case TRIGGER_COOLING:
 		ignore_trigger(target, message);
@@ -409,10 +444,13 @@ void target__follow(struct target *target, bool follows)
 	target__restart(target);
 }
 
-/* Ends the tracer for target__restart(). */
+/*
+ * Ends the tracer for target__restart(), once a dump that is due has come, and the second tracer,
+ * which shares its Python steps, has ended.
+ */
 static void restart_when_free(struct target *target, uint64_t now_ns)
 {
-	if (!target->restarts || target__hurry(target))
+	if (!target->restarts || target__hurry(target) || target->calls)
 		return;
 	target->restarts = false;
 	/* One that is killed already ends anyway. */
@@ -481,6 +519,9 @@ static void end_calls(struct target *target, int status)
 		close_fd(&target->sample_fd);
 		target->sample_fd = target->calls_fd;
 		target->calls_fd = -1;
+	} else if (are_calls_of_due(target)) {
+		target->due_calls_fd = target->calls_fd;
+		target->calls_fd = -1;
 	} else {
 		give(target, &target->calls_fd, target->calls_stem, "_calls", NULL);
 	}
@@ -497,6 +538,7 @@ static void end_tracer(struct target *target, int status, uint64_t now_ns)
 	target->tracer = 0;
 	while (target->trigger.pending) {
 		say_no_dump(target, "its tracer has ended");
+		give_parts(target);
 		(void)trigger_end(&target->trigger);
 	}
 	if (ended) {

@@ -68,7 +68,9 @@ struct target {
 	uint64_t sample_ns;	/* when the next one is due */
 
 	struct trigger trigger;
-	char stem[DUMP_STEM_MAX];	/* of the dump that is due */
+	char stem[DUMP_STEM_MAX]; /* of the dump that is due */
+	int due_sample_fd;	  /* its parts, as long as its name may change; -1: none */
+	int due_calls_fd;
 	char calls_stem[DUMP_STEM_MAX]; /* of the one to which the calls belong */
 };
 

@@ -29,14 +29,48 @@ static bool is_cooling(const struct cooldown *cooldown, uint32_t reason, uint64_
 	       now_ns < add_saturating(since_ns, cooldown_ns);
 }
 
+static void queue_next(struct trigger *trigger, uint32_t reason, const char *text,
+		       uint64_t since_ns, uint64_t due_ns)
+{
+	trigger->again = true;
+	trigger->next_reason = reason;
+	trigger->next_since_ns = since_ns;
+	trigger->next_due_ns = due_ns;
+	snprintf(trigger->next_text, sizeof(trigger->next_text), "%s", text);
+}
+
+static unsigned int worth_of(uint32_t reason)
+{
+	return reason == FLIGHT_MANUAL ? 2 : reason == FLIGHT_HANG ? 1 : 0;
+}
+
+/* A dump that is not asked for yet has it too. One that waits for its cooldown changes nothing. */
+static enum trigger_answer join(struct trigger *trigger, uint32_t reason, const char *text,
+				bool cools, uint64_t now_ns, uint64_t due_ns)
+{
+	uint32_t present = trigger->again ? trigger->next_reason : trigger->reason;
+
+	if (!cools && reason == FLIGHT_HANG)
+		trigger->cooldown.hang_ns = now_ns;
+	if (cools || worth_of(reason) <= worth_of(present))
+		return TRIGGER_JOINED;
+	if (trigger->again) {
+		queue_next(trigger, reason, text, now_ns, due_ns);
+		return TRIGGER_JOINED;
+	}
+	begin(trigger, reason, text, now_ns, due_ns);
+	return TRIGGER_RAISED;
+}
+
 enum trigger_answer trigger_pull(struct trigger *trigger, const struct trigger_limits *limits,
 				 uint32_t reason, const char *text, uint64_t now_ns)
 {
 	uint64_t due_ns = add_saturating(now_ns, limits->after_ns);
+	bool cools = is_cooling(&trigger->cooldown, reason, limits->cooldown_ns, now_ns);
 
 	if (trigger->again || (trigger->pending && !trigger->asked))
-		return TRIGGER_JOINED;
-	if (is_cooling(&trigger->cooldown, reason, limits->cooldown_ns, now_ns)) {
+		return join(trigger, reason, text, cools, now_ns, due_ns);
+	if (cools) {
 		trigger->ignored++;
 		return TRIGGER_COOLING;
 	}
@@ -45,11 +79,7 @@ enum trigger_answer trigger_pull(struct trigger *trigger, const struct trigger_l
 		return TRIGGER_NEW;
 	}
 	/* The one that was asked for may be made already. */
-	trigger->again = true;
-	trigger->next_reason = reason;
-	trigger->next_since_ns = now_ns;
-	trigger->next_due_ns = due_ns;
-	snprintf(trigger->next_text, sizeof(trigger->next_text), "%s", text);
+	queue_next(trigger, reason, text, now_ns, due_ns);
 	return TRIGGER_NEXT;
 }
 

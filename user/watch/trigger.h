@@ -40,10 +40,15 @@ struct trigger {
 enum trigger_answer {
 	TRIGGER_NEW,	/* there will be a dump */
 	TRIGGER_JOINED, /* it will be in a dump that is due */
+	TRIGGER_RAISED, /* that too, and the dump is about it now: it has its reason and text */
 	TRIGGER_NEXT, /* there will be a dump after the one that was asked for: trigger_end tells */
 	TRIGGER_COOLING, /* there will be none, because of the cooldown */
 };
 
+/*
+ * In a dump that is due already, what is worth more takes the place of what it is about: a hang
+ * that of a slow step, and a request by hand that of both, since somebody waits for it.
+ */
 enum trigger_answer trigger_pull(struct trigger *trigger, const struct trigger_limits *limits,
 				 uint32_t reason, const char *text, uint64_t now_ns);
 

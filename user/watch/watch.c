@@ -67,12 +67,14 @@ struct watch {
 	uint64_t changed_ns;
 	uint64_t look_ns;
 	uint64_t status_ns;
-	uint64_t alive_ns; /* when the watchdog was told last */
-	uint64_t turn_ns;  /* when it was looked last at what has come */
-	uint64_t stop_ns;  /* when that was asked for; 0: not yet */
-	bool too_many;	   /* that was said */
-	bool reloaded;	   /* since all processes were looked at */
-	bool frees_slots;  /* a tracer has ended that has no target any more */
+	uint64_t alive_ns;  /* when the watchdog was told last */
+	uint64_t turn_ns;   /* when it was looked last at what has come */
+	uint64_t stop_ns;   /* when that was asked for; 0: not yet */
+	bool too_many;	    /* that was said */
+	bool reloaded;	    /* since all processes were looked at */
+	bool frees_slots;   /* a tracer has ended that has no target any more */
+	uint32_t own_slots; /* bit N: slot N has had a tracer of ours since the last sweep */
+	uint64_t sweep_ns;  /* when to sweep in any case; 0: not any more */
 };
 
 static void forget_ended(struct watch *watch, size_t index)
@@ -112,29 +114,19 @@ static struct target *find_target(const struct watch *watch, uint32_t tgid, uint
 	return NULL;
 }
 
-/* Bit N: slot N has a target. */
+/* Bit N: slot N has a target, or a tracer of one that is no more: it writes its last values. */
 static uint32_t used_slots(const struct watch *watch)
 {
-	uint32_t used = 0;
+	uint32_t used = dying_slots(&watch->home.dying);
 
 	vec_for_each (target, &watch->targets)
 		used |= UINT32_C(1) << (*target)->slot;
 	return used;
 }
 
-/* The lowest one that is free, from 1 to SLOTS_MAX. */
-static unsigned int choose_slot(const struct watch *watch)
-{
-	uint32_t used = used_slots(watch);
-	unsigned int slot = 1;
-
-	while (used & UINT32_C(1) << slot)
-		slot++;
-	return slot;
-}
-
 static void add_target(struct watch *watch, const struct selected_process *selected, bool follows)
 {
+	unsigned int slot = slot_choose(used_slots(watch));
 	struct target *target;
 	uint64_t start;
 
@@ -153,14 +145,17 @@ static void add_target(struct watch *watch, const struct selected_process *selec
 		watch->too_many = true;
 		return;
 	}
+	/* The next time, when the tracers of former targets have ended. */
+	if (!slot)
+		return;
 	target = target__new(&watch->home, selected->tgid, start, selected->comm);
-	if (target)
-		target->slot = choose_slot(watch);
 	if (!target || vec_push(&watch->targets, target)) {
 		target__free(target);
 		log_err("%u: no memory to watch it", selected->tgid);
 		return;
 	}
+	target->slot = slot;
+	watch->own_slots |= UINT32_C(1) << slot;
 	target->follows = follows;
 	take_over(watch, target);
 }
@@ -311,11 +306,19 @@ static void remove_ended(struct watch *watch)
 }
 
 /* A tracer that was killed has not written that it has ended. */
-static void sweep_slots(struct watch *watch)
+static void sweep_slots(struct watch *watch, uint64_t now_ns)
 {
-	if (watch->frees_slots)
-		slots_sweep(watch->options.metrics, used_slots(watch));
+	uint32_t used = used_slots(watch);
+
+	/* Those of a watch that was killed before are too new at first. */
+	watch->frees_slots |= watch->sweep_ns && now_ns >= watch->sweep_ns;
+	if (!watch->frees_slots)
+		return;
+	slots_sweep(watch->options.metrics, used, watch->own_slots);
+	watch->own_slots = used;
 	watch->frees_slots = false;
+	if (now_ns >= watch->sweep_ns)
+		watch->sweep_ns = 0;
 }
 
 static bool same_text(const char *a, const char *b)
@@ -465,7 +468,7 @@ static void turn(struct watch *watch)
 	}
 	if (!watch->stop_ns)
 		remove_ended(watch);
-	sweep_slots(watch);
+	sweep_slots(watch, now_ns);
 	writer__turn(watch->writer, &watch->options, now_ns);
 	notify_turn(&watch->notify);
 	feed_watchdog(watch, now_ns);
@@ -576,8 +579,9 @@ static int open_watch(struct watch *watch)
 	}
 	check_room(&watch->options);
 	check_injection(&watch->options);
+	/* Else every dump would be lost, while the service seems to be well. */
 	watch->dumps_fd = dumps_enter(watch->dir);
-	return 0;
+	return watch->dumps_fd < 0 ? watch->dumps_fd : 0;
 }
 
 static void close_watch(struct watch *watch)
@@ -610,6 +614,7 @@ int watch_run(struct options *options, int argc, char **argv)
 		.argv = argv,
 		.base_level = LOG_INFO,
 		.frees_slots = true,
+		.sweep_ns = clock_ns(CLOCK_MONOTONIC) + (SLOT_OLD_S + 1) * NS_PER_S,
 		.signal_fd = -1,
 		.timer_fd = -1,
 		.dumps_fd = -1,
@@ -629,7 +634,7 @@ int watch_run(struct options *options, int argc, char **argv)
 		notify_ready(&watch.notify);
 		err = run(&watch);
 		/* What was killed last; a tracer that was given up writes again if it ends. */
-		slots_sweep(watch.options.metrics, 0);
+		slots_sweep(watch.options.metrics, 0, watch.own_slots);
 	}
 	close_watch(&watch);
 	return err;

@@ -13,8 +13,8 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "watch/children.h"
+#include "watch/slots.h"
 
-#define JOBS_MAX 16
 /* At the lowest priority it may take long on a busy machine. */
 #define TIME_MAX_NS (1800 * NS_PER_S)
 
@@ -24,12 +24,20 @@
 
 struct writer {
 	const char *dir;
-	VEC(struct dump_job) jobs; /* the first one is being written, if pid is not 0 */
+	/* By enum rank. If pid is not 0, the first one is being written, whatever its rank. */
+	VEC(struct dump_job) jobs;
 	pid_t pid;
 	uint64_t started_ns;
 	uint32_t failures; /* to start one for the first job, in a row */
 	uint64_t wait_ns;  /* none is started before */
 	uint64_t written;
+};
+
+/* What is written first. */
+enum rank {
+	RANK_DUMP,
+	RANK_CALLS,
+	RANK_SAMPLE, /* only to compare with */
 };
 
 struct writer *writer__new(const char *dir)
@@ -63,12 +71,56 @@ void writer__free(struct writer *writer)
 	free(writer);
 }
 
+static enum rank rank_of(const struct dump_job *job)
+{
+	if (!*job->part)
+		return RANK_DUMP;
+	return strcmp(job->part, "_sample") ? RANK_CALLS : RANK_SAMPLE;
+}
+
+/* Dumps, or all their parts: a capture is in memory as long as it waits. */
+static size_t count_waiting(const struct writer *writer, bool parts)
+{
+	size_t count = 0;
+
+	vec_for_each (job, &writer->jobs)
+		count += (rank_of(job) != RANK_DUMP) == parts;
+	return count;
+}
+
+/* Whether there is room now for one of that rank: of parts, the last sample makes way for calls. */
+static bool find_room(struct writer *writer, enum rank rank)
+{
+	const struct dump_job *last;
+
+	if (count_waiting(writer, rank != RANK_DUMP) < SLOTS_MAX)
+		return true;
+	last = &writer->jobs.items[writer->jobs.count - 1];
+	if (rank != RANK_CALLS || rank_of(last) != RANK_SAMPLE)
+		return false;
+	say_lost(last, "the calls of a later dump take its place");
+	close(last->fd);
+	writer->jobs.count--;
+	return true;
+}
+
 void writer__take(struct writer *writer, const struct dump_job *job)
 {
-	if (writer->jobs.count < JOBS_MAX && !vec_push(&writer->jobs, *job))
+	enum rank rank = rank_of(job);
+	size_t at;
+
+	if (!find_room(writer, rank) || vec_push(&writer->jobs, *job)) {
+		say_lost(job,
+			 "too many are waiting: the disk is too slow, or --cooldown too short");
+		close(job->fd);
 		return;
-	say_lost(job, "too many are waiting: the disk is too slow, or --cooldown too short");
-	close(job->fd);
+	}
+	for (at = writer->jobs.count - 1; at > (writer->pid != 0); at--) {
+		if (rank_of(&writer->jobs.items[at - 1]) <= rank)
+			break;
+		writer->jobs.items[at] = writer->jobs.items[at - 1];
+	}
+	writer->jobs.items[at] = *job;
 }
 
 static void end_job(struct writer *writer)

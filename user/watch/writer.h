@@ -13,7 +13,11 @@ struct writer *writer__new(const char *dir);
 void writer__free(struct writer *writer); /* what is not written yet is lost, and said; a whole
 					     capture is kept */
 
-/* Owns the job's descriptor from now on. If too many wait, it is dropped, and said. */
+/*
+ * Owns the job's descriptor from now on. All engines may have one at once: there is room for a dump
+ * of each and a part of each, and dumps are written before parts, calls before samples. What finds
+ * no room is dropped, and said.
+ */
 void writer__take(struct writer *writer, const struct dump_job *job);
 
 /* Starts the next one, if none is being written; ends one that takes too long. */

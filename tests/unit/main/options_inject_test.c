@@ -23,7 +23,7 @@ REFUSED(a_dry_run_refuses_a_command, "--dry-run requires -p PID", "--gpu=inject"
 REFUSED(a_dry_run_refuses_another_mode, "--dry-run requires -p PID", "--gpu=inject", "--dry-run",
 	"-p", "1", "--list-steps")
 REFUSED(a_bad_python_mode_is_refused,
-	"--python: invalid value 'on' (expected auto, off, require or inject)", "-p", "1",
+	"--python: invalid value 'on' (expected auto, off, require, inject or share)", "-p", "1",
 	"--python", "on")
 REFUSED(a_required_python_refuses_a_command, "--python require is about processes that run",
 	"--python=require", "--", "sleep")

@@ -38,7 +38,8 @@ static struct texts write_both(void)
 	prom_write(out, tally, &run);
 	fclose(out);
 	json.out = open_memstream(&texts.otlp, &size);
-	otlp_metrics_write(&json, tally, &run, NULL, "host");
+	otlp_metrics_write(&json, tally, &run,
+			   &(struct otlp_metrics_source){NULL, "host", "host:4711.2"});
 	fclose(json.out);
 	window__free(window);
 	metrics_tally__free(tally);
@@ -87,6 +88,8 @@ static void otlp_has_the_same(void **state)
 {
 	struct texts texts = write_both();
 
+	has(texts.otlp,
+	    "{\"key\":\"service.instance.id\",\"value\":{\"stringValue\":\"host:4711.2\"}}");
 	has(texts.otlp, "\"name\":\"ferrum_bpftrace_step_duration\"");
 	has(texts.otlp, "\"count\":\"1\",\"sum\":0.003,\"scale\":3,\"zeroCount\":\"0\"");
 	has(texts.otlp, "\"positive\":{\"offset\":-68,\"bucketCounts\":[\"1\"]}");

@@ -134,6 +134,74 @@ static void a_page_whose_tool_is_gone_is_taken(void **state)
 	assert_int_equal(fixture->page->tool, 0);
 }
 
+static int open_shared(struct fixture *fixture)
+{
+	fcntl(fixture->fd, F_ADD_SEALS, SEALS);
+	return python_guest__open_shared(&fixture->guest, (uint32_t)getpid());
+}
+
+static void a_page_that_is_shared_stays_as_it_is(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_python_page before;
+
+	fixture->page->tool = 4711;
+	fixture->page->lease_ns = in_ms(5000);
+	strcpy(fixture->page->slots[0].function, "a:b");
+	before = *fixture->page;
+	assert_int_equal(open_shared(fixture), 0);
+	assert_int_equal(python_guest__armed(fixture->guest, "a:b", NULL, 0), -1);
+	assert_int_equal(python_guest__keep(fixture->guest), 0);
+	python_guest__free(fixture->guest);
+	fixture->guest = NULL;
+	assert_memory_equal(fixture->page, &before, sizeof(before));
+}
+
+static void that_another_tool_shares_it_now_is_told_once(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->page->tool = 4711;
+	assert_int_equal(open_shared(fixture), 0);
+	fixture->page->tool = 0;
+	assert_int_equal(python_guest__keep(fixture->guest), 0);
+	fixture->page->tool = 4712;
+	assert_int_equal(python_guest__keep(fixture->guest), -EBUSY);
+	assert_int_equal(python_guest__keep(fixture->guest), -EPIPE);
+}
+
+static void a_page_that_no_tool_has_is_not_shared(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(open_shared(fixture), -ENOTCONN);
+	fixture->page->tool = 4711;
+	fixture->page->pid++;
+	assert_int_equal(open_shared(fixture), -ENOENT);
+}
+
+static void only_the_same_function_is_shared(void **state)
+{
+	static const char *const attributes[] = {"x.y", "len(z)"};
+	struct fixture *fixture = *state;
+	struct fbt_python_slot *slot = &fixture->page->slots[3], answer;
+
+	fixture->page->tool = 4711;
+	strcpy(slot->function, "a:b");
+	strcpy(slot->attributes[0], "x.y");
+	strcpy(slot->attributes[1], "len(z)");
+	slot->found = FBT_PYTHON_FOUND;
+	assert_int_equal(open_shared(fixture), 0);
+	assert_int_equal(python_guest__armed(fixture->guest, "a:b", attributes, 2), -1);
+	slot->found = FBT_PYTHON_ARMED;
+	assert_int_equal(python_guest__armed(fixture->guest, "a:b", attributes, 2), 3);
+	/* Its numbers would be other ones. */
+	assert_int_equal(python_guest__armed(fixture->guest, "a:b", attributes, 1), -1);
+	assert_int_equal(python_guest__armed(fixture->guest, "a:c", attributes, 2), -1);
+	python_guest__answer(fixture->guest, FBT_PYTHON_SLOTS, &answer);
+	assert_int_equal(answer.found, FBT_PYTHON_UNKNOWN);
+}
+
 /* Needs rights that not everybody who runs the unit tests has. */
 static void a_page_whose_descriptor_is_closed_is_found_where_it_is_mapped(void **state)
 {
@@ -351,6 +419,10 @@ int main(void)
 		CASE(a_page_that_a_child_has_inherited_is_none),
 		CASE(a_page_whose_tool_is_alive_is_busy),
 		CASE(a_page_whose_tool_is_gone_is_taken),
+		CASE(a_page_that_is_shared_stays_as_it_is),
+		CASE(that_another_tool_shares_it_now_is_told_once),
+		CASE(a_page_that_no_tool_has_is_not_shared),
+		CASE(only_the_same_function_is_shared),
 		CASE(a_page_whose_descriptor_is_closed_is_found_where_it_is_mapped),
 		CASE(a_mapped_page_that_can_shrink_is_not_taken),
 		cmocka_unit_test(only_a_forked_process_has_inherited_the_library),

@@ -322,6 +322,20 @@ static void another_watch_is_left_alone(void **state)
 	assert_false(is_there(IN_FOLDER(STEM(1) ".html")));
 }
 
+/* One line, not one of safe_file about a file that nobody has named. */
+static void a_directory_that_cannot_be_used_is_refused(void **state)
+{
+	char path[80], expected[256];
+
+	make_file("file");
+	snprintf(path, sizeof(path), "%s/file", dir);
+	snprintf(expected, sizeof(expected),
+		 "dir %s: dumps cannot be written there: Not a directory; choose another --dir\n",
+		 path);
+	assert_int_equal(dumps_enter(path), -ENOTDIR);
+	assert_one_line(*state, expected);
+}
+
 static void nothing_is_published_over_another_file(void **state)
 {
 	char target[8];
@@ -362,6 +376,7 @@ int main(void)
 		TEST(incomplete_files_are_swept),
 		TEST(what_is_complete_is_published),
 		TEST(another_watch_is_left_alone),
+		TEST(a_directory_that_cannot_be_used_is_refused),
 		TEST(nothing_is_published_over_another_file),
 		TEST(a_directory_that_is_missing_is_made),
 	};

@@ -34,14 +34,17 @@ static void who_is_late_is_killed(void **state)
 	struct dying dying = {0};
 	pid_t early = start_child(), late = start_child();
 
-	dying_add(&dying, early, 1000);
-	dying_add(&dying, late, 2000);
-	dying_add(&dying, 0, 0);
+	dying_add(&dying, early, 3, 1000);
+	dying_add(&dying, late, 0, 2000);
+	dying_add(&dying, 0, 0, 0);
+	assert_int_equal(dying_slots(&dying), 1 << 3);
 	dying_turn(&dying, 1000 + DYING_NS);
 	assert_int_equal(waitpid(early, NULL, WNOHANG), 0);
 	dying_turn(&dying, 1001 + DYING_NS);
 	assert_killed(early);
+	assert_int_equal(dying_slots(&dying), 1 << 3);
 	assert_true(dying_reap(&dying, early));
+	assert_int_equal(dying_slots(&dying), 0);
 	assert_false(dying_reap(&dying, early));
 	assert_int_equal(waitpid(late, NULL, WNOHANG), 0);
 	dying_clear(&dying);

@@ -4,14 +4,18 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "dir_fixture.h"
 #include "metrics/metrics.h"
 #include "watch/slots.h"
+
+#define OWN UINT32_C(0xffffffff)
 
 /* As a tracer: has it written that it runs, and ended or not. */
 static void trace(const char *name, bool ends)
@@ -38,12 +42,21 @@ static void write_text(const char *name, const char *text)
 	fclose(file);
 }
 
-static void sweep(uint32_t used)
+static void sweep(uint32_t used, uint32_t own)
 {
 	char path[256];
 
 	snprintf(path, sizeof(path), "%s", path_of("llm.prom"));
-	slots_sweep(path, used);
+	slots_sweep(path, used, own);
+}
+
+/* As if it was written so long ago. */
+static void set_age(const char *name, time_t seconds)
+{
+	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+					  {.tv_sec = time(NULL) - seconds}};
+
+	assert_int_equal(utimensat(AT_FDCWD, path_of(name), times, 0), 0);
 }
 
 static void each_slot_has_a_file(void **state)
@@ -56,24 +69,51 @@ static void each_slot_has_a_file(void **state)
 	free(second);
 }
 
+static void the_lowest_free_slot_is_chosen(void **state)
+{
+	assert_int_equal(slot_choose(0), 1);
+	assert_int_equal(slot_choose(1 << 1 | 1 << 3), 2);
+	assert_int_equal(slot_choose(0xffff), 16);
+	assert_int_equal(slot_choose(0x1fffe), 0);
+}
+
 static void files_of_killed_tracers_are_deleted(void **state)
 {
 	trace("llm.prom", false);
 	trace("llm_2.prom", false);
 	trace("llm_16.prom", false);
-	sweep(1 << 1);
+	sweep(1 << 1, OWN);
 	assert_true(is_there("llm.prom"));
 	assert_false(is_there("llm_2.prom"));
 	assert_false(is_there("llm_16.prom"));
-	sweep(0);
+	sweep(0, OWN);
 	assert_false(is_there("llm.prom"));
+}
+
+/* A tracer that was started by hand writes it again; that of a watch that was killed stays as old.
+ */
+static void a_file_that_is_not_own_is_deleted_once_it_is_old(void **state)
+{
+	trace("llm.prom", false);
+	trace("llm_2.prom", false);
+	sweep(0, 1 << 1);
+	assert_false(is_there("llm.prom"));
+	assert_true(is_there("llm_2.prom"));
+	set_age("llm_2.prom", SLOT_OLD_S - 10);
+	sweep(0, 0);
+	assert_true(is_there("llm_2.prom"));
+	set_age("llm_2.prom", SLOT_OLD_S + 1);
+	sweep(1 << 2, 0);
+	assert_true(is_there("llm_2.prom"));
+	sweep(0, 0);
+	assert_false(is_there("llm_2.prom"));
 }
 
 static void a_tracer_that_has_ended_keeps_its_file(void **state)
 {
 	trace("llm.prom", true);
 	trace("llm_2.prom", true);
-	sweep(0);
+	sweep(0, OWN);
 	assert_true(is_there("llm.prom"));
 	assert_true(is_there("llm_2.prom"));
 }
@@ -95,7 +135,7 @@ static void nothing_else_is_deleted(void **state)
 	trace("llm_7.prom", false);
 	if (!geteuid())
 		assert_int_equal(chown(path_of("llm_7.prom"), 12345, 12345), 0);
-	sweep(0);
+	sweep(0, OWN);
 	assert_true(is_there("llm_17.prom"));
 	assert_true(is_there("other.prom"));
 	assert_true(is_there("llm_2.prom"));
@@ -104,7 +144,7 @@ static void nothing_else_is_deleted(void **state)
 	assert_true(is_there("llm_5.prom"));
 	assert_true(is_there("llm_6.prom"));
 	assert_int_equal(is_there("llm_7.prom"), !geteuid());
-	slots_sweep(NULL, 0);
+	slots_sweep(NULL, 0, OWN);
 }
 
 int main(void)
@@ -112,7 +152,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)
 	const struct CMUnitTest tests[] = {
 		TEST(each_slot_has_a_file),
+		TEST(the_lowest_free_slot_is_chosen),
 		TEST(files_of_killed_tracers_are_deleted),
+		TEST(a_file_that_is_not_own_is_deleted_once_it_is_old),
 		TEST(a_tracer_that_has_ended_keeps_its_file),
 		TEST(nothing_else_is_deleted),
 	};

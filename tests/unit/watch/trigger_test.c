@@ -34,11 +34,92 @@ static void what_follows_soon_is_in_the_same_dump(void **state)
 
 	pull(&trigger, FLIGHT_ESCALATION, 1000);
 	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1002), TRIGGER_JOINED);
-	assert_int_equal(pull(&trigger, FLIGHT_MANUAL, 1003), TRIGGER_JOINED);
 	assert_true(trigger_is_due(&trigger, 1005));
 	/* It is being written. */
 	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1006), TRIGGER_COOLING);
 	assert_int_equal(trigger.ignored, 1);
+}
+
+/* Who has sent SIGUSR1 waits for the dump of that name. */
+static void a_request_by_hand_names_the_dump_that_is_due(void **state)
+{
+	struct trigger trigger = {0};
+
+	pull(&trigger, FLIGHT_HANG, 1000);
+	assert_int_equal(trigger_pull(&trigger, &limits, FLIGHT_MANUAL, "by hand", 1003),
+			 TRIGGER_RAISED);
+	assert_int_equal(trigger.reason, FLIGHT_MANUAL);
+	assert_string_equal(trigger.text, "by hand");
+	assert_int_equal(pull(&trigger, FLIGHT_HANG, 1004), TRIGGER_JOINED);
+	assert_int_equal(pull(&trigger, FLIGHT_MANUAL, 1004), TRIGGER_JOINED);
+	assert_int_equal(trigger.reason, FLIGHT_MANUAL);
+	/* What follows it is in it. */
+	assert_false(trigger_is_due(&trigger, 1007));
+	assert_true(trigger_is_due(&trigger, 1008));
+	assert_false(trigger_end(&trigger));
+}
+
+static void no_slow_step_hides_a_hang_soon_after(void **state)
+{
+	struct trigger trigger = {0};
+
+	pull(&trigger, FLIGHT_ESCALATION, 1000);
+	assert_int_equal(trigger_pull(&trigger, &limits, FLIGHT_HANG, "hangs", 1003),
+			 TRIGGER_RAISED);
+	assert_int_equal(trigger.reason, FLIGHT_HANG);
+	assert_string_equal(trigger.text, "hangs");
+	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1004), TRIGGER_JOINED);
+	assert_string_equal(trigger.text, "hangs");
+	assert_true(trigger_is_due(&trigger, 1008));
+	trigger_end(&trigger);
+	/* It has had its dump. */
+	assert_int_equal(pull(&trigger, FLIGHT_HANG, 1102), TRIGGER_COOLING);
+	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1102), TRIGGER_COOLING);
+	assert_int_equal(pull(&trigger, FLIGHT_HANG, 1103), TRIGGER_NEW);
+}
+
+static void a_hang_in_a_dump_by_hand_has_had_its_dump(void **state)
+{
+	struct trigger trigger = {0};
+
+	pull(&trigger, FLIGHT_MANUAL, 1000);
+	assert_int_equal(pull(&trigger, FLIGHT_HANG, 1003), TRIGGER_JOINED);
+	assert_true(trigger_is_due(&trigger, 1005));
+	trigger_end(&trigger);
+	assert_int_equal(pull(&trigger, FLIGHT_HANG, 1102), TRIGGER_COOLING);
+	assert_int_equal(pull(&trigger, FLIGHT_HANG, 1103), TRIGGER_NEW);
+}
+
+static void a_hang_that_waits_for_its_cooldown_changes_no_dump(void **state)
+{
+	const struct trigger_limits soon = {.after_ns = 5, .cooldown_ns = 50};
+	struct trigger trigger = {0};
+
+	trigger_pull(&trigger, &limits, FLIGHT_ESCALATION, "slow", 1000);
+	trigger_pull(&trigger, &limits, FLIGHT_HANG, "hangs", 1003);
+	assert_true(trigger_is_due(&trigger, 1008));
+	trigger_end(&trigger);
+	assert_int_equal(trigger_pull(&trigger, &soon, FLIGHT_ESCALATION, "slow", 1060),
+			 TRIGGER_NEW);
+	assert_int_equal(pull(&trigger, FLIGHT_HANG, 1061), TRIGGER_JOINED);
+	assert_int_equal(trigger.reason, FLIGHT_ESCALATION);
+	assert_int_equal(trigger.cooldown.hang_ns, 1003);
+}
+
+static void the_next_dump_is_about_what_is_worth_most(void **state)
+{
+	struct trigger trigger = {0};
+
+	pull(&trigger, FLIGHT_ESCALATION, 1000);
+	assert_true(trigger_is_due(&trigger, 1005));
+	assert_int_equal(trigger_pull(&trigger, &limits, FLIGHT_HANG, "hangs", 1006), TRIGGER_NEXT);
+	assert_int_equal(trigger_pull(&trigger, &limits, FLIGHT_MANUAL, "by hand", 1007),
+			 TRIGGER_JOINED);
+	assert_int_equal(trigger.reason, FLIGHT_ESCALATION);
+	assert_true(trigger_end(&trigger));
+	assert_int_equal(trigger.reason, FLIGHT_MANUAL);
+	assert_string_equal(trigger.text, "by hand");
+	assert_true(trigger_is_due(&trigger, 1012));
 }
 
 static void the_cooldown_counts_from_the_first(void **state)
@@ -191,6 +272,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_dump_comes_some_time_after),
 		cmocka_unit_test(what_follows_soon_is_in_the_same_dump),
+		cmocka_unit_test(a_request_by_hand_names_the_dump_that_is_due),
+		cmocka_unit_test(no_slow_step_hides_a_hang_soon_after),
+		cmocka_unit_test(a_hang_in_a_dump_by_hand_has_had_its_dump),
+		cmocka_unit_test(a_hang_that_waits_for_its_cooldown_changes_no_dump),
+		cmocka_unit_test(the_next_dump_is_about_what_is_worth_most),
 		cmocka_unit_test(the_cooldown_counts_from_the_first),
 		cmocka_unit_test(a_hang_waits_for_no_escalation),
 		cmocka_unit_test(an_escalation_waits_for_all),
