@@ -364,13 +364,24 @@ static void set_holders_peer(const struct step *step, const struct window *windo
 		set_peer(window, peer, end_ns - last->start_ns, cause);
 }
 
-/* A step that waits for the GIL several times is looked at several times: the first one counts. */
+/*
+ * Whether a record of a look continues those that are kept, count with this first one. A wait is
+ * looked at again if not all was seen: the last look counts. A step that waits for the GIL several
+ * times is looked at each time: the first wait counts.
+ */
+static bool goes_on(const struct fbt_look_thread *look, uint32_t number,
+		    const struct fbt_look_thread *first, uint32_t *count)
+{
+	if (!number && *count && look->start_ns == first->start_ns &&
+	    look->time_ns > first->time_ns)
+		*count = 0;
+	return number == *count && (!number || look->time_ns == first->time_ns);
+}
+
 static void add_other(const struct fbt_look_thread *look, struct cause *cause)
 {
-	uint32_t count = cause->other_count;
-
-	if (look->depth == count && count < FBT_LOOK_OTHERS &&
-	    (!count || look->time_ns == cause->others[0].time_ns))
+	if (look->depth < FBT_LOOK_OTHERS &&
+	    goes_on(look, look->depth, &cause->others[0], &cause->other_count))
 		cause->others[cause->other_count++] = *look;
 }
 
@@ -393,7 +404,8 @@ static void set_looks(const struct step *step, const struct window *window,
 		/* A copy of the end of the call does not have the functions of scripts. */
 		if (!look->depth && (!cause->stack.count || has_script(window, look)))
 			look_stack(look, &cause->stack);
-		if (look->depth && look->depth == cause->holder_count + 1)
+		if (look->depth && look->depth <= FBT_LOOK_HOLDERS &&
+		    goes_on(look, look->depth - 1, &cause->holders[0], &cause->holder_count))
 			cause->holders[cause->holder_count++] = *look;
 	}
 	set_holders_peer(step, window, call, cause);

@@ -284,9 +284,9 @@ static void tell_held(struct look *look, const struct look_wait *wait, size_t in
 
 /*
  * Each link holds only if those before it do. What a holder did is left out if it has gone on
- * meanwhile: that it holds the lock is known all the same.
+ * meanwhile: that it holds the lock is known all the same. Whether nothing was left out.
  */
-static void send_chain(struct look *look, const struct look_wait *wait)
+static bool send_chain(struct look *look, const struct look_wait *wait)
 {
 	const struct chain *chain = &look->chain;
 
@@ -306,10 +306,11 @@ static void send_chain(struct look *look, const struct look_wait *wait)
 		}
 		send_thread(look, &thread);
 		if (is_over)
-			return;
+			return false;
 	}
 	if (chain->count > 1 && !chain->is_cycle)
 		tell_held(look, wait, chain->tasks[chain->count - 1]);
+	return true;
 }
 
 /* Unwinds the stacks of count threads from first on, whose size is read, into threads. */
@@ -564,6 +565,7 @@ static int list_tasks(struct look *look, const struct look_wait *wait)
 static int look_once(struct look *look, const struct look_wait *wait)
 {
 	int err = list_tasks(look, wait), result = 0;
+	bool is_whole = true;
 
 	if (err)
 		return err;
@@ -571,12 +573,14 @@ static int look_once(struct look *look, const struct look_wait *wait)
 	if (!look->source.is_open(look->source.ctx, wait))
 		return -EAGAIN;
 	if (!err)
-		send_chain(look, wait);
+		is_whole = send_chain(look, wait);
 	if (wait->is_hang)
 		result = look_at_all(look, wait, err != 0);
 	else if (!err)
 		result = look_at_others(look, wait);
-	return err ? err : result;
+	if (err || result)
+		return err ? err : result;
+	return is_whole ? 0 : LOOK_IS_PARTIAL;
 }
 
 int look__take(struct look *look, const struct look_wait *wait)

@@ -58,12 +58,15 @@ struct look *look__new(struct stacks *stacks, const struct record_output *output
 		       const struct look_source *source);
 void look__free(struct look *look);
 
+/* A thread of the chain has gone on meanwhile: what it was in is not known, all else is. */
+#define LOOK_IS_PARTIAL 1
+
 /*
  * Looks, and sends an FBT_EVENT_LOOK_THREAD of each thread of the chain: the one that waits, and up
  * to FBT_LOOK_HOLDERS that hold locks. Then one of each group of the other threads,
- * FBT_LOOK_OTHERS at most; at a hang of each group of all threads, and an FBT_EVENT_LOOK. 0;
- * -EAGAIN: nothing was sent, because it was over; or another -errno, and what is known without the
- * memory of the process was sent.
+ * FBT_LOOK_OTHERS at most; at a hang of each group of all threads, and an FBT_EVENT_LOOK. 0 or
+ * LOOK_IS_PARTIAL; -EAGAIN: nothing was sent, because it was over; or another -errno, and what is
+ * known without the memory of the process was sent.
  */
 int look__take(struct look *look, const struct look_wait *wait);
 
