@@ -312,6 +312,20 @@ static void find_waker(const struct window *window, const struct step *step, boo
 	}
 }
 
+/* A wait of the part that is the cause: one call, or a row that spins. */
+struct wait {
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint64_t ns;
+	bool spins;
+	uint16_t traits; /* CALL_* of its first call */
+};
+
+static uint64_t end_of_call(const struct fbt_call *call)
+{
+	return add_saturating(call->start_ns, call->duration_ns);
+}
+
 /* That of the thread that made the call, or of the one that ended it. */
 static const struct fbt_stack *stack_of(const struct step *step, const struct fbt_call *call,
 					const struct fbt_wake *wake)
@@ -348,11 +362,10 @@ static void set_peer(const struct window *window, const struct step_peer *peer, 
 }
 
 /* The process for which the last of the holders waited. */
-static void set_holders_peer(const struct step *step, const struct window *window,
-			     const struct fbt_call *call, struct cause *cause)
+static void set_holders_peer(const struct step *step, const struct window *window, uint64_t end_ns,
+			     struct cause *cause)
 {
 	const struct fbt_look_thread *last;
-	uint64_t end_ns = add_saturating(call->start_ns, call->duration_ns);
 	const struct step_peer *peer;
 
 	cause->peer = (struct step_peer){.record = {.tgid = 0}};
@@ -385,42 +398,57 @@ static void add_other(const struct fbt_look_thread *look, struct cause *cause)
 		cause->others[cause->other_count++] = *look;
 }
 
-/* What was seen while the call was open. Its stack then stands in for one at its end. */
-static void set_looks(const struct step *step, const struct window *window,
-		      const struct fbt_call *call, struct cause *cause)
+/* A row began shortly before it was seen to. */
+static bool is_of_wait(const struct fbt_look_thread *look, const struct wait *wait,
+		       enum cause_kind kind)
+{
+	if (kind == CAUSE_GIL)
+		return look->header.flags & FBT_LOOK_GIL;
+	if (wait->spins)
+		return look->header.flags & FBT_LOOK_SPIN && look->time_ns >= wait->start_ns &&
+		       look->time_ns <= wait->end_ns;
+	return look->start_ns == wait->start_ns && !(look->header.flags & FBT_LOOK_SPIN);
+}
+
+/* What was seen during the wait. The stack then stands in for one at its end. */
+static void set_looks(const struct step *step, const struct window *window, const struct wait *wait,
+		      struct cause *cause)
 {
 	cause->holder_count = 0;
 	cause->other_count = 0;
 	vec_for_each (look, &step->looks) {
-		bool is_of_it = cause->kind == CAUSE_GIL ? look->header.flags & FBT_LOOK_GIL
-							 : look->start_ns == call->start_ns;
-
-		if (!is_of_it)
+		if (!is_of_wait(look, wait, cause->kind))
 			continue;
 		if (look->header.flags & FBT_LOOK_GROUP) {
 			add_other(look, cause);
 			continue;
 		}
-		/* A copy of the end of the call does not have the functions of scripts. */
-		if (!look->depth && (!cause->stack.count || has_script(window, look)))
+		/*
+		 * A copy of the end of the call does not have the functions of scripts. One that
+		 * spins is looked at again if it was not in its call.
+		 */
+		if (!look->depth && look->count &&
+		    (!cause->stack.count || wait->spins || has_script(window, look)))
 			look_stack(look, &cause->stack);
 		if (look->depth && look->depth <= FBT_LOOK_HOLDERS &&
 		    goes_on(look, look->depth - 1, &cause->holders[0], &cause->holder_count))
 			cause->holders[cause->holder_count++] = *look;
 	}
-	set_holders_peer(step, window, call, cause);
+	set_holders_peer(step, window, wait->end_ns, cause);
 }
 
 static void set_stacks(const struct scope *scope, const struct call_walk *walk, struct cause *cause)
 {
 	const struct step *step = scope->step;
 	const struct fbt_stack *stack = stack_of(step, walk->call, NULL), *waker = NULL;
+	const struct wait wait = {.start_ns = walk->call->start_ns,
+				  .end_ns = end_of_call(walk->call)};
 
 	if (walk->wake)
 		waker = stack_of(step, walk->call, walk->wake);
 	cause->stack = stack ? *stack : (struct fbt_stack){0};
 	cause->waker_stack = waker ? *waker : (struct fbt_stack){0};
-	set_looks(step, scope->window, walk->call, cause);
+	set_looks(step, scope->window, &wait, cause);
 }
 
 /* It waited until it was woken, neither for a time nor in vain, and no other record says by whom.
@@ -496,20 +524,6 @@ static void find_stack(const struct scope *scope, struct cause *cause)
 	}
 }
 
-static uint64_t end_of_call(const struct fbt_call *call)
-{
-	return add_saturating(call->start_ns, call->duration_ns);
-}
-
-/* A wait of the part that is the cause: one call, or a row that spins. */
-struct wait {
-	uint64_t start_ns;
-	uint64_t end_ns;
-	uint64_t ns;
-	bool spins;
-	uint16_t traits; /* CALL_* of its first call */
-};
-
 static void take_wait(struct wait *longest, const struct wait *wait)
 {
 	if (wait->ns > longest->ns)
@@ -550,6 +564,17 @@ static struct wait find_waits(const struct scope *scope, struct cause *cause)
 		take_wait(&longest, &wait);
 	}
 	return longest;
+}
+
+/* Of a wait that spins, the stack of one of its calls is that of the loop. */
+static void set_spin_looks(const struct scope *scope, const struct wait *wait, struct cause *cause)
+{
+	bool was_seen = false;
+
+	vec_for_each (look, &scope->step->looks)
+		was_seen |= wait->spins && is_of_wait(look, wait, cause->kind);
+	if (was_seen)
+		set_looks(scope->step, scope->window, wait, cause);
 }
 
 /* A single sleep waits for nobody. One that polls may as well look at memory. */
@@ -792,6 +817,7 @@ static void find(const struct window *window, const struct step *step,
 				   cause->kind == CAUSE_LOCK_CONTENTION)) {
 		struct wait longest = find_waits(&scope, cause);
 
+		set_spin_looks(&scope, &longest, cause);
 		find_peer(window, step, times, &longest, cause);
 	}
 	if (cause->kind == CAUSE_RUN_QUEUE || cause->kind == CAUSE_CPU_LIMIT ||

@@ -26,8 +26,10 @@ struct look_wait {
 	 * of the first one.
 	 */
 	bool is_gil;
-	uint64_t step_ns; /* of such a wait: when its step began, and the address of the lock */
-	uint64_t lock;
+	/* It spins, which is a row of short calls too: the thread runs while it is looked at. */
+	bool is_spin;
+	uint64_t step_ns; /* of such waits: when the step began */
+	uint64_t lock;	  /* of one for the lock of an interpreter: its address */
 };
 
 /* The call that the last thread of a chain is in: it may wait for another process. */

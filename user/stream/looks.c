@@ -8,7 +8,10 @@
 #include "base/log.h"
 #include "kernel/traced.h"
 #include "look/look.h"
+#include "model/spins.h"
+#include "model/syscalls.h"
 #include "stream/peers.h"
+#include "stream/spin_row.h"
 
 #define OPEN_NS	      (20 * NS_PER_MS)
 #define LOOKS_PER_S   10
@@ -54,6 +57,8 @@ struct looks {
 		struct tries call;
 		struct gil_row gil;
 		struct tries gil_tries;
+		struct spin_row spin;
+		struct tries spin_tries;
 	} seen[]; /* of each slot */
 };
 
@@ -80,6 +85,7 @@ static int list(void *ctx, uint32_t tgid, look_task_vec *tasks)
 	for (size_t i = 0; i < looks->tasks.count && !err; i++) {
 		struct look_task task = {.seen = looks->tasks.items[i]};
 
+		task.was_called = task.seen.nr >= 0;
 		know_call(looks, &task);
 		err = vec_push(tasks, task);
 	}
@@ -94,7 +100,9 @@ static bool is_open(void *ctx, const struct look_wait *wait)
 	const struct looks *looks = ctx;
 	const volatile struct fbt_slot *slot = shared_slot_of(looks->shared, wait->tid);
 
-	if (slot && wait->is_gil)
+	if (slot && wait->is_spin && !spin_may_have(syscalls_arch(), slot->nr))
+		return false;
+	if (slot && (wait->is_gil || wait->is_spin))
 		return slot->step_start_ns == wait->step_ns;
 	return slot && (wait->is_hang ? slot->step_start_ns : slot->start_ns) == wait->start_ns;
 }
@@ -259,6 +267,21 @@ static void look_at_gil(struct looks *looks, uint32_t index, uint64_t now_ns)
 	look_at(looks, &looks->seen[index].gil_tries, &wait);
 }
 
+static void look_at_spin(struct looks *looks, uint32_t index, uint64_t now_ns)
+{
+	const volatile struct fbt_slot *slot = &looks->shared->slots[index];
+	const struct spin_row *row = &looks->seen[index].spin;
+	const struct look_wait wait = {.tgid = slot->tgid,
+				       .tid = slot->tid,
+				       .start_ns = row->start_ns,
+				       .now_ns = now_ns,
+				       .is_spin = true,
+				       .step_ns = row->step_ns};
+
+	if (spin_row_is_long(row, OPEN_NS, now_ns))
+		look_at(looks, &looks->seen[index].spin_tries, &wait);
+}
+
 void looks__turn(struct looks *looks, uint64_t now_ns)
 {
 	uint32_t used = slots_used(looks->shared);
@@ -266,10 +289,17 @@ void looks__turn(struct looks *looks, uint64_t now_ns)
 	if (!looks->list || !looks->options.at_calls)
 		return;
 	/* What is open long enough stays so until the next turn. */
-	for (uint32_t i = 1; i < used && now_ns >= looks->next_ns; i++) {
-		look_at_slot(looks, i, now_ns);
+	for (uint32_t i = 1; i < used; i++) {
+		const volatile struct fbt_slot *slot = &looks->shared->slots[i];
+
+		if (slot->state == FBT_SLOT_LIVE)
+			spin_row_turn(&looks->seen[i].spin, slot, syscalls_arch(), now_ns);
+		if (now_ns >= looks->next_ns)
+			look_at_slot(looks, i, now_ns);
 		if (now_ns >= looks->next_ns)
 			look_at_gil(looks, i, now_ns);
+		if (now_ns >= looks->next_ns && slot->state == FBT_SLOT_LIVE)
+			look_at_spin(looks, i, now_ns);
 	}
 }
 

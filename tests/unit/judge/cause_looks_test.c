@@ -3,6 +3,7 @@
 #include "judged_fixture.h"
 
 #include "judge/cause.h"
+#include "model/spins.h"
 
 struct fixture {
 	struct window *window;
@@ -90,12 +91,70 @@ static void a_later_look_that_saw_no_holder_does_not_hide_one(void **state)
 	assert_int_equal(cause.holders[0].owner, 8);
 }
 
+/* Yields for 300 ms, after 50 ms in which it computes. */
+static void spin(struct fixture *fixture)
+{
+	for (int i = 0; i < 30; i++) {
+		struct fbt_call *call = add_call(&fixture->step, "sched_yield", 10 * MS);
+
+		call->header.flags |= FBT_CALL_RUN;
+		call->start_ns += i ? 0 : 50 * MS;
+		call->args[0] = 10000 | (10 * US) << 32;
+		call->args[1] = 9 * MS;
+	}
+	spins_find(fixture->window, &fixture->step);
+	assert_int_equal(fixture->step.spins.waits, 1);
+}
+
+static struct fbt_look_thread *see_spin(struct fixture *fixture, uint64_t time_ns, uint32_t owner,
+					uint32_t code)
+{
+	struct fbt_look_thread *thread = see(fixture, time_ns, owner, 0);
+
+	thread->header.flags = FBT_LOOK_SPIN;
+	thread->count = 1;
+	thread->codes[0] = code;
+	return thread;
+}
+
+static void a_wait_that_spins_has_the_look_during_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct cause cause;
+
+	spin(fixture);
+	/* Of the time before it. */
+	see_spin(fixture, 30 * MS, 7, 1);
+	see_spin(fixture, 80 * MS, 7, 4);
+	see_spin(fixture, 130 * MS, 7, 2);
+	see_spin(fixture, 180 * MS, 7, 5)->count = 0;
+	see_spin(fixture, 80 * MS, 8, 3)->header.flags |= FBT_LOOK_GROUP;
+	cause = cause_of(fixture);
+	assert_int_equal(cause.kind, CAUSE_SLEEP);
+	assert_int_equal(cause.spin.waits, 1);
+	assert_int_equal(cause.stack.count, 1);
+	assert_int_equal(cause.stack.codes[0], 2);
+	assert_int_equal(cause.other_count, 1);
+	assert_int_equal(cause.others[0].owner, 8);
+}
+
+static void a_look_at_a_row_is_none_at_a_call_that_began_then(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_call(&fixture->step, "futex", 380 * MS)->header.flags |= FBT_CALL_BLOCKED;
+	see_spin(fixture, 20 * MS, 7, 1);
+	assert_int_equal(cause_of(fixture).stack.count, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(of_several_looks_at_a_wait_the_last_one_counts),
 		TEST(a_later_look_that_saw_no_holder_does_not_hide_one),
+		TEST(a_wait_that_spins_has_the_look_during_it),
+		TEST(a_look_at_a_row_is_none_at_a_call_that_began_then),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

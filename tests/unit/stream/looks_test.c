@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <sys/syscall.h>
 #include "base/clock.h"
 #include "look/look.h"
 #include "record_keeper.h"
@@ -17,6 +18,7 @@
 #define THREADS	  16
 #define OPEN_MS	  20
 #define NR_READ	  0
+#define NR_YIELD  SYS_sched_yield
 #define FIRST_TID 4000000
 
 struct look {
@@ -274,6 +276,26 @@ static void a_wait_for_the_gil_is_one_and_its_look_is_repeated_too(void **state)
 	assert_in_range(ms_of(fixture, 1), OPEN_MS + 50, OPEN_MS + 60);
 }
 
+static void a_row_of_yields_is_one_wait(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_slot *slot = &fixture->shared->slots[1];
+
+	begin_wait(fixture, 1, fixture->begin_ns);
+	slot->start_ns = 0;
+	slot->nr = NR_YIELD;
+	for (uint64_t ms = 0; ms < 1000; ms += TURN_NS / NS_PER_MS) {
+		looks__turn(fixture->looks, fixture->begin_ns + ms * NS_PER_MS);
+		slot->sums[FBT_OTHER].calls += 10000;
+		slot->busy += TURN_NS;
+	}
+	assert_int_equal(double_of_look.count, 1);
+	assert_true(double_of_look.waits[0].is_spin);
+	assert_int_equal(double_of_look.waits[0].step_ns, slot->step_start_ns);
+	assert_int_equal(double_of_look.waits[0].start_ns, fixture->begin_ns);
+	assert_int_equal(ms_of(fixture, 0), OPEN_MS);
+}
+
 int main(void)
 {
 #define FACT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -287,6 +309,7 @@ int main(void)
 		FACT(a_look_at_a_thread_that_went_on_is_repeated),
 		FACT(the_next_wait_of_a_thread_is_another_one),
 		FACT(a_wait_for_the_gil_is_one_and_its_look_is_repeated_too),
+		FACT(a_row_of_yields_is_one_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
