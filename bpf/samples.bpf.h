@@ -25,9 +25,15 @@ static __always_inline bool take_sample(__u32 nr)
 	if (!c || !slot || slot->start_ns)
 		return false;
 	start = slot->step_start_ns;
-	place = start ? take_place(c) : NULL;
-	if (!place)
+	if (!start)
 		return false;
+	place = take_place(c);
+	if (!place) {
+		/* Of a place with page faults the next one is copied. */
+		if (nr == FBT_PLACE_SAMPLE)
+			count_explain_lost(FBT_EXPLAIN_SAMPLES);
+		return false;
+	}
 	place->tgid = slot->tgid;
 	place->tid = slot->tid;
 	place->owner = 0;

@@ -94,6 +94,14 @@ static __always_inline void count_lost(__u32 cause)
 		__sync_fetch_and_add(&c->lost[cause], 1);
 }
 
+static __always_inline void count_explain_lost(__u32 kind)
+{
+	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
+
+	if (c && kind < FBT_EXPLAIN_COUNT)
+		__sync_fetch_and_add(&c->explain_lost[kind], 1);
+}
+
 /* Takes a free slot and returns its index, or 0 if no slot is free. */
 static __always_inline __u32 take_slot(void)
 {

@@ -86,8 +86,10 @@ static __always_inline void send_woken(struct fbt_slot *slot, __u64 start, __u64
 	struct fbt_woken *woken = bpf_ringbuf_reserve(&events, sizeof(*woken), 0);
 	__u32 nr = FBT_NR_UNKNOWN, context;
 
-	if (!woken)
+	if (!woken) {
+		count_explain_lost(FBT_EXPLAIN_WAKES);
 		return;
+	}
 	if (!(waker->flags & (IS_KERNEL_THREAD | IS_WORKER)))
 		nr = call_of(waker);
 	context = context_of(waker, ctx, nr);

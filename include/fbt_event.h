@@ -104,6 +104,7 @@ enum fbt_event_type {
 	FBT_EVENT_FAULT_SITES = 52,
 	FBT_EVENT_CLOCK = 53,
 	FBT_EVENT_UNSEEN = 54,
+	FBT_EVENT_EXPLAIN_LOST = 55,
 };
 
 struct fbt_header {

@@ -170,6 +170,15 @@ struct fbt_explained {
 	__u64 limit_ppm; /* 0: none */
 };
 
+/*
+ * What was found out, and then lost: wake-ups for which the ring had no room, and samples for which
+ * no place was free. A later record replaces an earlier one.
+ */
+struct fbt_explain_lost {
+	struct fbt_header header;
+	__u64 count[FBT_EXPLAIN_COUNT];
+};
+
 FBT_ASSERT_SIZE(fbt_stop_sender, 72);
 FBT_ASSERT_SIZE(fbt_taker, 72);
 FBT_ASSERT_SIZE(fbt_taken, 496);
@@ -177,5 +186,6 @@ FBT_ASSERT_SIZE(fbt_woken, 64);
 FBT_ASSERT_SIZE(fbt_samples, 160);
 FBT_ASSERT_SIZE(fbt_fault_sites, 432);
 FBT_ASSERT_SIZE(fbt_explained, 64);
+FBT_ASSERT_SIZE(fbt_explain_lost, 40);
 
 #endif

@@ -27,6 +27,7 @@ enum fbt_look_doing {
 #define FBT_LOOK_SAMPLE	 64   /* it ran: the stack is that of its last entry into the kernel */
 #define FBT_LOOK_CYCLE	 128  /* a thread of the chain before it, or itself, holds its lock */
 #define FBT_LOOK_GIL	 2048 /* start_ns is that of the first call of a wait for the GIL */
+#define FBT_LOOK_SPIN	 4096 /* … of a wait that spins, or shortly after it */
 #define FBT_LOOK_IN_CALL 256  /* nr is known, and call_ns if it is not 0 */
 
 /*

@@ -424,7 +424,8 @@ struct fbt_control {
 	__u32 stack_count;
 	__u32 stack_head;
 	__u32 reserved_stacks;
-	__u64 stacks_skipped; /* too many in a turn, or no place was free */
+	__u64 stacks_skipped;		       /* too many in a turn, or no place was free */
+	__u64 explain_lost[FBT_EXPLAIN_COUNT]; /* see struct fbt_explain_lost */
 };
 
 /* The end of a window. */

@@ -139,6 +139,14 @@ static void write_explain(struct events *events)
 	explained->limit_ppm = line_take_number(&events->line, "limit_ppm", 2000);
 }
 
+static void write_explain_lost(struct events *events)
+{
+	struct fbt_explain_lost *lost = record_begin(events, FBT_EVENT_EXPLAIN_LOST, sizeof(*lost));
+
+	lost->count[FBT_EXPLAIN_WAKES] = line_take_number(&events->line, "wakes", 0);
+	lost->count[FBT_EXPLAIN_SAMPLES] = line_take_number(&events->line, "samples", 0);
+}
+
 static const struct {
 	const char *type;
 	record_writer write;
@@ -149,6 +157,7 @@ static const struct {
 	{"woken", write_woken},
 	{"samples", write_samples},
 	{"explain", write_explain},
+	{"explain_lost", write_explain_lost},
 };
 
 record_writer explain_record_writer(const char *type)

@@ -192,16 +192,18 @@ enum way {
 	MANY_READERS,
 	OWN,
 	TWO,
+	SPINS,
+	NAPS,
 	ASKS,
 	ASKS_SOCKET,
 	ASKS_STOPPED,
 	WAYS
 };
 
-static const char *const names[] = {"sleeps", "computes",  "chain",	  "reads",	  "starved",
-				    "reader", "writer",	   "inherits",	  "recurses",	  "robust",
-				    "timed",  "condition", "semaphore",	  "many_readers", "own",
-				    "two",    "asks",	   "asks_socket", "asks_stopped"};
+static const char *const names[] = {
+	"sleeps",   "computes", "chain",  "reads", "starved",	"reader",      "writer",
+	"inherits", "recurses", "robust", "timed", "condition", "semaphore",   "many_readers",
+	"own",	    "two",	"spins",  "naps",  "asks",	"asks_socket", "asks_stopped"};
 
 /* The function that has the lock, "" if no owner is known; and the chain's second one. */
 static const char *const functions[][2] = {{"hold_sleeping", ""},
@@ -220,6 +222,8 @@ static const char *const functions[][2] = {{"hold_sleeping", ""},
 					   {"", ""},
 					   {"", ""},
 					   {"hold_sleeping", ""},
+					   {"", ""},
+					   {"", ""},
 					   {"hold_asking", ""},
 					   {"hold_asking_socket", ""},
 					   {"hold_asking_stopped", ""}};
@@ -357,6 +361,11 @@ static void hold_without_owner(enum way way)
 		hold_sleeping();
 		pthread_rwlock_unlock(&rwlock);
 		break;
+	case SPINS:
+	case NAPS:
+		hold_sleeping();
+		is_held = false;
+		break;
 	default:
 		hold_own();
 	}
@@ -462,6 +471,40 @@ static void take_own(void)
 		syscall(SYS_futex, &own_lock[0], FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
 }
 
+/* Between two yields it computes, deeper in the stack than the call. */
+void check_deeply(char *bytes);
+
+STEP void check_deeply(char *bytes)
+{
+	for (int i = 0; i < 512; i++)
+		((volatile char *)bytes)[i] = (char)i;
+	STAY();
+}
+
+void spin_yielding(void);
+
+STEP void spin_yielding(void)
+{
+	char bytes[512];
+
+	while (is_held) {
+		sched_yield();
+		check_deeply(bytes);
+	}
+	STAY();
+}
+
+void spin_napping(void);
+
+STEP void spin_napping(void)
+{
+	const struct timespec moment = {0, 100000};
+
+	while (is_held)
+		nanosleep(&moment, NULL);
+	STAY();
+}
+
 static void wait_without_owner(enum way way)
 {
 	switch (way) {
@@ -474,6 +517,12 @@ static void wait_without_owner(enum way way)
 		break;
 	case OWN:
 		take_own();
+		break;
+	case SPINS:
+		spin_yielding();
+		break;
+	case NAPS:
+		spin_napping();
 		break;
 	default:
 		break;

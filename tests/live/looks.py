@@ -18,6 +18,9 @@ PEERS = {"asks": ("asleep", "pipe"), "asks_socket": ("asleep", "socket"),
          "asks_stopped": ("stopped", "pipe")}
 # Who ended a wait that has no owner. All who wait are woken by the last reader of a rwlock, as at a barrier.
 WAKER_WORDS = {"condition": "woken by", "semaphore": "woken by", "many_readers": "for", "own": "held by"}
+# The function in which the step spins, and how it is told.
+SPINS = {"spins": ("spin_yielding", r"^spun [0-9.]+ ms .* in [0-9,]+ sched_yield"),
+         "naps": ("spin_napping", r"^napped [0-9.]+ ms .* in [0-9,]+ clock_nanosleep")}
 failed = False
 
 
@@ -71,6 +74,13 @@ def check_peer(wait, shape, by_tid):
                    shape.get("cause_evidence", "")), shape)
 
 
+def check_spin(wait, shape):
+    function, words = SPINS[wait["way"]]
+    fact("%s: it is one wait" % wait["way"], re.search(words, shape.get("cause_evidence", "")), shape)
+    fact("%s: in which function" % wait["way"],
+         shape.get("cause_stack") == "%s <- look_step" % function, shape)
+
+
 def check_waker(wait, shape, by_tid):
     thread = wait["holder"] if by_tid else r"\d+"
     fact("%s: who ended it" % wait["way"],
@@ -89,7 +99,7 @@ def check(truth, events, by_tid):
     escalations = {e["shape"]["step"]: e["shape"] for e in events if e["event"] == "escalation_prof"}
     # A holder that waits for a CPU is that for which the step waits.
     waits = truth["waits"]
-    fact("all ways were gone", len({w["way"] for w in waits}) == len(waits) == 19, waits)
+    fact("all ways were gone", len({w["way"] for w in waits}) == len(waits) == 21, waits)
     for i, wait in enumerate(waits):
         shape = escalations.get(WARM + (i + 1) * EVERY, {})
         if not wait["function"]:
@@ -98,7 +108,10 @@ def check(truth, events, by_tid):
             fact("%s: what the other threads are in" % wait["way"],
                  re.fullmatch(r'thread \d+ "h-first" in clock_nanosleep for [0-9.]+ ms: '
                               r'hold_sleeping <- run_holder( <- .*)?', shape.get("others_seen", "")), shape)
-            check_waker(wait, shape, by_tid)
+            if wait["way"] in SPINS:
+                check_spin(wait, shape)
+            else:
+                check_waker(wait, shape, by_tid)
             continue
         fact("%s: what all threads are in, the holder too" % wait["way"],
              re.search(r'thread \d+ "h-first" [^;]*\b%s\b' % wait["function"], shape.get("others_seen", "")), shape)

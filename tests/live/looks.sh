@@ -31,6 +31,8 @@ end_tool
 check 'same namespace' tids
 has 'the alert says who, what and where' "$OUT.err" \
 	'held by thread [0-9]+ "h-first", which was in read for [0-9.]+ ms, in hold_reading <- run_holder \(seen [0-9.]+ ms into the wait\)'
+has 'the alert says where a step spins' "$OUT.err" \
+	'spun [0-9.]+ ms .* in [0-9,]+ sched_yield; in spin_yielding <- look_step'
 fact 'the trace has it too' \
 	"any(e.get('args', {}).get('holder_stack', '').startswith('hold_sleeping') for e in X)"
 fact 'a look takes few ms' "0 < R['looks_ns'] < R['looks'] * 5e6 and not R['looks_blind']"

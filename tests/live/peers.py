@@ -145,6 +145,12 @@ for trouble in DID:
     if trouble in CALLS:
         fact("%s: its call is named" % trouble, [shape["cause_evidence"] for shape in right
                                                  if shape.get("peer_call") not in CALLS[trouble]])
+if way in ("yield", "nap", "poll", "futex"):
+    spun = [line["shape"] for true, line, _ in due if line and is_right(true, line["shape"])]
+    seen = [shape["cause_stack"] for shape in spun if "cause_stack" in shape]
+    fact("a wait that spins has its function", [stack for stack in seen if stack != "waiting_step"])
+    # Looks may take a twentieth of a CPU only.
+    fact("most have", [] if len(seen) * 2 >= len(spun) else [(len(seen), len(spun))])
 fact("other waits are for no process, unless it had no CPU: other programs may have had it",
      [line["shape"]["cause_evidence"] for (true, step) in pairs
       for line in [verdicts.get(step["shape"]["step"])]

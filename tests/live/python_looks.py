@@ -4,7 +4,7 @@
 usage: python_looks.py LABEL TRUTH CAPTURE-JSON PROFILE TEXT PID"""
 import json, sys
 
-SCRIPT, HANG, GROUP, APART, GIL = 1, 16, 32, 512, 2048
+SCRIPT, HANG, GROUP, APART, MOVED, GIL, SPIN = 1, 16, 32, 512, 1024, 2048, 4096
 label, truth, capture, profile, text, pid = sys.argv[1:]
 failed = False
 
@@ -49,11 +49,12 @@ def describe(look):
 def seen_in(n, kind):
     step = steps[n]
     return [look for look in looks if step['start_ns'] <= look['start_ns'] <= step['end_ns'] and
-            not look['flags'] & (HANG | GROUP) and bool(look['flags'] & GIL) == (kind == 'gil')]
+            not look['flags'] & (HANG | GROUP) and
+            look['flags'] & (GIL | SPIN) == {'gil': GIL, 'spin': SPIN}.get(kind, 0)]
 
 
 fact('each step is there', len(steps) > max(int(n) for n in truth['steps']), len(steps))
-seen = {'nap': [], 'read': [], 'gil': []}
+seen = {'nap': [], 'read': [], 'gil': [], 'spin': []}
 seen_steps = {}
 slow = {kind: 0 for kind in seen}
 for n, (kind, took_ns) in truth['steps'].items():

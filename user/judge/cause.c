@@ -317,6 +317,20 @@ static void find_waker(const struct scope *scope, struct cause *cause)
 	}
 }
 
+/* A wait of the part that is the cause: one call, or a row that spins. */
+struct wait {
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint64_t ns;
+	bool spins;
+	uint16_t traits; /* CALL_* of its first call */
+};
+
+static uint64_t end_of_call(const struct fbt_call *call)
+{
+	return add_saturating(call->start_ns, call->duration_ns);
+}
+
 /* Of the thread that ended a call; NULL: none was taken. */
 static const struct fbt_stack *waker_stack_of(const struct step *step, const struct fbt_call *call,
 					      const struct fbt_wake *wake)
@@ -340,11 +354,10 @@ static void set_peer(const struct window *window, const struct step_peer *peer, 
 }
 
 /* The process for which the last of the holders waited. */
-static void set_holders_peer(const struct step *step, const struct window *window,
-			     const struct fbt_call *call, struct cause *cause)
+static void set_holders_peer(const struct step *step, const struct window *window, uint64_t end_ns,
+			     struct cause *cause)
 {
 	const struct fbt_look_thread *last;
-	uint64_t end_ns = add_saturating(call->start_ns, call->duration_ns);
 	const struct step_peer *peer;
 
 	cause->peer = (struct step_peer){.record = {.tgid = 0}};
@@ -356,54 +369,78 @@ static void set_holders_peer(const struct step *step, const struct window *windo
 		set_peer(window, peer, end_ns - last->start_ns, cause);
 }
 
-/* A step that waits for the GIL several times is looked at several times: the first one counts. */
+/*
+ * Whether a record of a look continues those that are kept, count with this first one. A wait is
+ * looked at again if not all was seen: the last look counts. A step that waits for the GIL several
+ * times is looked at each time: the first wait counts.
+ */
+static bool goes_on(const struct fbt_look_thread *look, uint32_t number,
+		    const struct fbt_look_thread *first, uint32_t *count)
+{
+	if (!number && *count && look->start_ns == first->start_ns &&
+	    look->time_ns > first->time_ns)
+		*count = 0;
+	return number == *count && (!number || look->time_ns == first->time_ns);
+}
+
 static void add_other(const struct fbt_look_thread *look, struct cause *cause)
 {
-	uint32_t count = cause->other_count;
-
-	if (look->depth == count && count < FBT_LOOK_OTHERS &&
-	    (!count || look->time_ns == cause->others[0].time_ns))
+	if (look->depth < FBT_LOOK_OTHERS &&
+	    goes_on(look, look->depth, &cause->others[0], &cause->other_count))
 		cause->others[cause->other_count++] = *look;
 }
 
-/*
- * What was seen while the call was open. Of a step that waits for the GIL several times it may be
- * another wait.
- */
-static void set_looks(const struct step *step, const struct window *window,
-		      const struct fbt_call *call, struct cause *cause)
+/* A row began shortly before it was seen to. */
+static bool is_of_wait(const struct fbt_look_thread *look, const struct wait *wait,
+		       enum cause_kind kind)
+{
+	if (kind == CAUSE_GIL)
+		return look->header.flags & FBT_LOOK_GIL;
+	if (wait->spins)
+		return look->header.flags & FBT_LOOK_SPIN && look->time_ns >= wait->start_ns &&
+		       look->time_ns <= wait->end_ns;
+	return look->start_ns == wait->start_ns && !(look->header.flags & FBT_LOOK_SPIN);
+}
+
+/* What was seen during the wait. The stack then stands in for one at its end. */
+static void set_looks(const struct step *step, const struct window *window, const struct wait *wait,
+		      struct cause *cause)
 {
 	cause->holder_count = 0;
 	cause->other_count = 0;
 	vec_for_each (look, &step->looks) {
-		bool is_of_it = cause->kind == CAUSE_GIL ? look->header.flags & FBT_LOOK_GIL
-							 : look->start_ns == call->start_ns;
-
-		if (!is_of_it)
+		if (!is_of_wait(look, wait, cause->kind))
 			continue;
 		if (look->header.flags & FBT_LOOK_GROUP) {
 			add_other(look, cause);
 			continue;
 		}
-		if (cause->kind == CAUSE_GIL && !look->depth &&
-		    (!cause->stack.count || look_has_script(look, window)))
+		/*
+		 * A copy of the end of the call does not have the functions of scripts. One that
+		 * spins is looked at again if it was not in its call.
+		 */
+		if (!look->depth && look->count &&
+		    (!cause->stack.count || wait->spins || look_has_script(look, window)))
 			look_stack(look, &cause->stack);
-		if (look->depth && look->depth == cause->holder_count + 1)
+		if (look->depth && look->depth <= FBT_LOOK_HOLDERS &&
+		    goes_on(look, look->depth - 1, &cause->holders[0], &cause->holder_count))
 			cause->holders[cause->holder_count++] = *look;
 	}
-	set_holders_peer(step, window, call, cause);
+	set_holders_peer(step, window, wait->end_ns, cause);
 }
 
 static void set_stacks(const struct scope *scope, const struct call_walk *walk, struct cause *cause)
 {
 	const struct step *step = scope->step;
 	const struct fbt_stack *waker = NULL;
+	const struct wait wait = {.start_ns = walk->call->start_ns,
+				  .end_ns = end_of_call(walk->call)};
 
 	if (walk->wake)
 		waker = waker_stack_of(step, walk->call, walk->wake);
 	look_call_stack(step, scope->window, walk->call, &cause->stack);
 	cause->waker_stack = waker ? *waker : (struct fbt_stack){0};
-	set_looks(step, scope->window, walk->call, cause);
+	set_looks(step, scope->window, &wait, cause);
 }
 
 /* It waited until it was woken, neither for a time nor in vain, and no other record says by whom.
@@ -479,20 +516,6 @@ static void find_stack(const struct scope *scope, struct cause *cause)
 	}
 }
 
-static uint64_t end_of_call(const struct fbt_call *call)
-{
-	return add_saturating(call->start_ns, call->duration_ns);
-}
-
-/* A wait of the part that is the cause: one call, or a row that spins. */
-struct wait {
-	uint64_t start_ns;
-	uint64_t end_ns;
-	uint64_t ns;
-	bool spins;
-	uint16_t traits; /* CALL_* of its first call */
-};
-
 static void take_wait(struct wait *longest, const struct wait *wait)
 {
 	if (wait->ns > longest->ns)
@@ -533,6 +556,17 @@ static struct wait find_waits(const struct scope *scope, struct cause *cause)
 		take_wait(&longest, &wait);
 	}
 	return longest;
+}
+
+/* Of a wait that spins, the stack of one of its calls is that of the loop. */
+static void set_spin_looks(const struct scope *scope, const struct wait *wait, struct cause *cause)
+{
+	bool was_seen = false;
+
+	vec_for_each (look, &scope->step->looks)
+		was_seen |= wait->spins && is_of_wait(look, wait, cause->kind);
+	if (was_seen)
+		set_looks(scope->step, scope->window, wait, cause);
 }
 
 /* A single sleep waits for nobody. One that polls may as well look at memory. */
@@ -790,6 +824,7 @@ static void find(const struct window *window, const struct step *step,
 				   cause->kind == CAUSE_LOCK_CONTENTION)) {
 		struct wait longest = find_waits(&scope, cause);
 
+		set_spin_looks(&scope, &longest, cause);
 		find_peer(window, step, times, &longest, cause);
 	}
 	if (cause->kind == CAUSE_RUN_QUEUE || cause->kind == CAUSE_CPU_LIMIT ||

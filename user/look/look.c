@@ -19,6 +19,9 @@
 /* Of CPU time for the stacks of all threads, at a hang and at a call. */
 #define HANG_NS	  (20 * NS_PER_MS)
 #define OTHERS_NS (5 * NS_PER_MS)
+/* Readings of the stack of a thread that spins, and how many of them must agree at least. */
+#define SPIN_READS 8
+#define SPIN_VOTES 3
 /* fbt_look_thread.depth, for look_group() */
 #define LISTED_FIRST 1
 
@@ -207,6 +210,61 @@ static int read_chain(struct look *look, const struct look_wait *wait)
 	return err;
 }
 
+/* What cannot be true of the whole stack comes last. */
+static uint32_t rank_of(const struct stack_codes *codes)
+{
+	if (!codes->count)
+		return UINT32_MAX;
+	if (codes->flags & FBT_STACK_LOST)
+		return 2 * FBT_STACK_FRAMES + codes->count;
+	if (codes->flags & (FBT_STACK_APART | FBT_STACK_MOVED))
+		return FBT_STACK_FRAMES + codes->count;
+	return codes->count;
+}
+
+/* Keeps the one that is most often read, of those of the lowest rank. */
+static void vote(struct stack_codes *kept, uint32_t *votes, const struct stack_codes *codes)
+{
+	uint32_t before = rank_of(kept), rank = rank_of(codes);
+
+	if (rank > before || !codes->count)
+		return;
+	if (rank == before &&
+	    !memcmp(kept->codes, codes->codes, codes->count * sizeof(codes->codes[0]))) {
+		++*votes;
+		return;
+	}
+	if (rank == before && --*votes)
+		return;
+	*kept = *codes;
+	*votes = 1;
+}
+
+/*
+ * A thread that spins runs on while its stack is read: functions that it calls between two of its
+ * calls may have overwritten a part of it, or its script may just be in one of them. So it is read
+ * several times: the shortest stack is that of the loop alone. It is believed if enough say so.
+ */
+static int read_spinner(struct look *look, const struct look_wait *wait)
+{
+	struct stack_codes *kept = &look->stacks_of[0], codes;
+	uint32_t votes = 0;
+	int err = 0;
+
+	kept->count = 0;
+	for (uint32_t i = 0; i < SPIN_READS && !err; i++) {
+		add_stack(look, look->chain.tasks[0], STACK_MOST, 0);
+		err = memory__read(look->memory, ref_of(wait), look->parts, 1);
+		if (err)
+			break;
+		unwind_part(look, wait, 0, &codes);
+		vote(kept, &votes, &codes);
+	}
+	if (votes < SPIN_VOTES)
+		kept->count = 0;
+	return err;
+}
+
 /* Whether a thread has not run since it was listed first. */
 static bool is_unchanged(const struct look *look, const struct look_task *task)
 {
@@ -240,6 +298,8 @@ static void make_thread(const struct look *look, const struct look_wait *wait, s
 		thread->header.flags |= FBT_LOOK_HANG;
 	if (wait->is_gil)
 		thread->header.flags |= FBT_LOOK_GIL;
+	if (wait->is_spin)
+		thread->header.flags |= FBT_LOOK_SPIN;
 	if (codes && !is_unchanged(look, task))
 		thread->header.flags |= FBT_LOOK_SAMPLE;
 	if (in_call) {
@@ -284,14 +344,15 @@ static void tell_held(struct look *look, const struct look_wait *wait, size_t in
 
 /*
  * Each link holds only if those before it do. What a holder did is left out if it has gone on
- * meanwhile: that it holds the lock is known all the same.
+ * meanwhile: that it holds the lock is known all the same. Whether nothing was left out.
  */
-static void send_chain(struct look *look, const struct look_wait *wait)
+static bool send_chain(struct look *look, const struct look_wait *wait)
 {
 	const struct chain *chain = &look->chain;
 
 	for (size_t i = 0; i < chain->count; i++) {
-		bool is_over = has_gone_on(look, chain->tasks[i]);
+		bool is_spinner = wait->is_spin && !i;
+		bool is_over = !is_spinner && has_gone_on(look, chain->tasks[i]);
 		struct fbt_look_thread thread;
 
 		make_thread(look, wait, chain->tasks[i], is_over ? NULL : &look->stacks_of[i],
@@ -306,10 +367,12 @@ static void send_chain(struct look *look, const struct look_wait *wait)
 		}
 		send_thread(look, &thread);
 		if (is_over)
-			return;
+			return false;
 	}
 	if (chain->count > 1 && !chain->is_cycle)
 		tell_held(look, wait, chain->tasks[chain->count - 1]);
+	/* An interrupt has found it between two calls. */
+	return !wait->is_spin || (look->stacks_of[0].count && look->tasks.items[0].was_called);
 }
 
 /* Unwinds the stacks of count threads from first on, whose size is read, into threads. */
@@ -541,6 +604,8 @@ static int find_chain(struct look *look, const struct look_wait *wait)
 	err = read_chain(look, wait);
 	if (!err)
 		check_holders(look, wait);
+	if (!err && wait->is_spin)
+		err = read_spinner(look, wait);
 	return err ? err : look->source.list(look->source.ctx, wait->tgid, &look->again);
 }
 
@@ -564,6 +629,7 @@ static int list_tasks(struct look *look, const struct look_wait *wait)
 static int look_once(struct look *look, const struct look_wait *wait)
 {
 	int err = list_tasks(look, wait), result = 0;
+	bool is_whole = true;
 
 	if (err)
 		return err;
@@ -571,12 +637,14 @@ static int look_once(struct look *look, const struct look_wait *wait)
 	if (!look->source.is_open(look->source.ctx, wait))
 		return -EAGAIN;
 	if (!err)
-		send_chain(look, wait);
+		is_whole = send_chain(look, wait);
 	if (wait->is_hang)
 		result = look_at_all(look, wait, err != 0);
 	else if (!err)
 		result = look_at_others(look, wait);
-	return err ? err : result;
+	if (err || result)
+		return err ? err : result;
+	return is_whole ? 0 : LOOK_IS_PARTIAL;
 }
 
 int look__take(struct look *look, const struct look_wait *wait)

@@ -26,8 +26,10 @@ struct look_wait {
 	 * of the first one.
 	 */
 	bool is_gil;
-	uint64_t step_ns; /* of such a wait: when its step began, and the address of the lock */
-	uint64_t lock;
+	/* It spins, which is a row of short calls too: the thread runs while it is looked at. */
+	bool is_spin;
+	uint64_t step_ns; /* of such waits: when the step began */
+	uint64_t lock;	  /* of one for the lock of an interpreter: its address */
 };
 
 /* The call that the last thread of a chain is in: it may wait for another process. */
@@ -58,12 +60,15 @@ struct look *look__new(struct stacks *stacks, const struct record_output *output
 		       const struct look_source *source);
 void look__free(struct look *look);
 
+/* A thread of the chain has gone on meanwhile: what it was in is not known, all else is. */
+#define LOOK_IS_PARTIAL 1
+
 /*
  * Looks, and sends an FBT_EVENT_LOOK_THREAD of each thread of the chain: the one that waits, and up
  * to FBT_LOOK_HOLDERS that hold locks. Then one of each group of the other threads,
- * FBT_LOOK_OTHERS at most; at a hang of each group of all threads, and an FBT_EVENT_LOOK. 0;
- * -EAGAIN: nothing was sent, because it was over; or another -errno, and what is known without the
- * memory of the process was sent.
+ * FBT_LOOK_OTHERS at most; at a hang of each group of all threads, and an FBT_EVENT_LOOK. 0 or
+ * LOOK_IS_PARTIAL; -EAGAIN: nothing was sent, because it was over; or another -errno, and what is
+ * known without the memory of the process was sent.
  */
 int look__take(struct look *look, const struct look_wait *wait);
 

@@ -383,6 +383,9 @@ static void push_total(struct assembler *assembler, const struct fbt_header *eve
 		window->explained[((const struct fbt_explained *)event)->kind] =
 			*(const struct fbt_explained *)event;
 		break;
+	case FBT_EVENT_EXPLAIN_LOST:
+		window->explain_lost = *(const struct fbt_explain_lost *)event;
+		break;
 	case FBT_EVENT_COST:
 		window->cost = *(const struct fbt_cost *)event;
 		break;

@@ -81,6 +81,7 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_WOKEN] = PROCESS_LAYOUT(fbt_woken, 0),
 	[FBT_EVENT_SAMPLES] = PROCESS_LAYOUT(fbt_samples, 0),
 	[FBT_EVENT_EXPLAIN] = LAYOUT(fbt_explained, 0),
+	[FBT_EVENT_EXPLAIN_LOST] = LAYOUT(fbt_explain_lost, 0),
 	[FBT_EVENT_FAULT_SITES] = PROCESS_LAYOUT(fbt_fault_sites, 0),
 	[FBT_EVENT_STOP_SENDER] = PROCESS_LAYOUT(fbt_stop_sender, 0),
 };

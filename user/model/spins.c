@@ -12,7 +12,6 @@
 #define BETWEEN_NS 10000
 #define ROW_PART   8
 
-#define CALL_MAX_NS (10 * NS_PER_MS)
 /* A thread may yield to many others, and a futex may time out as late as it likes. */
 #define LONG_MAX_NS NS_PER_S
 
@@ -60,6 +59,11 @@ static enum way way_of(enum fbt_arch arch, uint32_t nr)
 	return WAY_NONE;
 }
 
+bool spin_may_have(enum fbt_arch arch, uint32_t nr)
+{
+	return way_of(arch, nr) != WAY_NONE;
+}
+
 static bool has_timed_out(const struct spin_search *search, const struct fbt_call *call)
 {
 	uint64_t operation = call->args[1] & FUTEX_OPERATION;
@@ -80,7 +84,7 @@ static enum way way_of_call(const struct spin_search *search, const struct fbt_c
 	if (call->header.flags & FBT_CALL_UNFINISHED)
 		return WAY_NONE;
 
-	if (ns > (way == WAY_NOTHING ? CALL_MAX_NS : LONG_MAX_NS))
+	if (ns > (way == WAY_NOTHING ? SPIN_CALL_MAX_NS : LONG_MAX_NS))
 		return WAY_NONE;
 	if (way == WAY_FUTEX)
 		return has_timed_out(search, call) ? way : WAY_NONE;

@@ -21,6 +21,12 @@
  */
 #define SPIN_BETWEEN_MAX_NS 1000000
 
+/* What calls of a row may be as long as, but for sched_yield and futex. */
+#define SPIN_CALL_MAX_NS 10000000
+
+/* Whether a call of that number may be one of a row. */
+bool spin_may_have(enum fbt_arch arch, uint32_t nr);
+
 /*
  * What is looked for: sched_yield; poll, select and epoll_wait without a result and nanosleep, each
  * of at most 10 ms; and waits in futex for one address that timed out. Waits for the lock of a

@@ -173,6 +173,7 @@ struct window {
 	struct overflow *overflow;
 	uint64_t overflow_processes; /* not kept: more than WINDOW_PROCESSES_MAX */
 	struct fbt_lost lost;
+	struct fbt_explain_lost explain_lost;
 	uint64_t unseen_calls; /* of all processes: struct fbt_unseen */
 	struct fbt_cost cost;
 	uint64_t steps;

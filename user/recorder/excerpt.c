@@ -150,6 +150,11 @@ static void subtract_kind(struct fbt_header *record, const struct fbt_header *be
 		lessen(&explained->armed_ns, was->armed_ns);
 		lessen(&explained->events, was->events);
 		break;
+	case FBT_EVENT_EXPLAIN_LOST:
+		for (int i = 0; i < FBT_EXPLAIN_COUNT; i++)
+			lessen(&((struct fbt_explain_lost *)record)->count[i],
+			       ((const struct fbt_explain_lost *)before)->count[i]);
+		break;
 	}
 }
 
@@ -218,6 +223,7 @@ static bool is_total(uint32_t type)
 	case FBT_EVENT_STACKS:
 	case FBT_EVENT_LOOKS:
 	case FBT_EVENT_EXPLAIN:
+	case FBT_EVENT_EXPLAIN_LOST:
 	case FBT_EVENT_GPU_FLUSH:
 		return true;
 	default:

@@ -57,6 +57,7 @@ bool facts_is_type(uint32_t type)
 	case FBT_EVENT_STACKS:
 	case FBT_EVENT_LOOKS:
 	case FBT_EVENT_EXPLAIN:
+	case FBT_EVENT_EXPLAIN_LOST:
 		return true;
 	default:
 		return false;

@@ -161,6 +161,7 @@ static void write_explain_cost(const struct report *report, const struct fbt_exp
 	const char *subject = explain_subject((enum fbt_explain)explained->kind);
 	double events_ns = (double)explained->events * (double)explained->event_ps / 1000;
 	bool are_samples = explained->kind == FBT_EXPLAIN_SAMPLES;
+	uint64_t lost = report->window->explain_lost.count[explained->kind];
 	char events[2 * FORMAT_MAX];
 
 	snprintf(events, sizeof(events), "%s%s %s", are_samples ? "up to " : "",
@@ -174,6 +175,9 @@ static void write_explain_cost(const struct report *report, const struct fbt_exp
 			     FORMAT_TIME(explained->armed_ns), events,
 			     FORMAT_TIME((double)explained->event_ps / 1000),
 			     FORMAT_TIME(events_ns));
+	if (lost)
+		report_field(report, "", "%s: lost %s %s: there was no room", subject,
+			     FORMAT_COUNT(lost), are_samples ? "samples" : "wake-ups");
 	if (explained->state == FBT_EXPLAIN_REFUSED)
 		report_field(report, "",
 			     "%s: not looked at, as it would take %.2g %% of the machine's CPU "
@@ -287,6 +291,8 @@ void report_json_explain_cost(struct json *json, const struct window *window)
 		json_uint(json, "missed", explained->missed);
 		json_uint(json, "armed_ns", explained->armed_ns);
 		json_uint(json, "events", explained->events);
+		if (window->explain_lost.count[i])
+			json_uint(json, "lost", window->explain_lost.count[i]);
 		json_uint(json, "per_event_ps", explained->event_ps);
 		json_uint(json, "price_ppm", explained->price_ppm);
 		json_uint(json, "limit_ppm", explained->limit_ppm);

@@ -305,7 +305,7 @@ static void write_lost(const struct report *report)
 	if (window->stacks.skipped)
 		report_field(report, "",
 			     "slow calls with a stack: %s; %s more have none: at most 50 a second "
-			     "are taken",
+			     "are taken, and 16 within 10 ms",
 			     FORMAT_COUNT(window->stacks.taken),
 			     FORMAT_COUNT(window->stacks.skipped));
 	if (window->looks.skipped)

@@ -58,6 +58,7 @@ struct explain {
 	uint64_t faults; /* of their steps */
 	double samples;	 /* that there would be, if these threads always had a CPU */
 	uint64_t turn_ns;
+	uint64_t lost_before[FBT_EXPLAIN_COUNT]; /* this window */
 };
 
 static void set_limits(struct explain *explain)
@@ -197,10 +198,19 @@ static bool attach(struct explain *explain, enum fbt_explain kind)
 	return false;
 }
 
+static uint64_t lost_so_far(const struct explain *explain, int kind)
+{
+	const struct shared *shared = loader__shared(explain->live->loader);
+
+	return __atomic_load_n(&shared->control->explain_lost[kind], __ATOMIC_RELAXED);
+}
+
 void explain__begin(struct explain *explain)
 {
 	uint64_t count = 0;
 
+	for (int kind = 0; kind < FBT_EXPLAIN_COUNT; kind++)
+		explain->lost_before[kind] = lost_so_far(explain, kind);
 	explain->turn_ns = clock_ns(CLOCK_MONOTONIC);
 	if (explain->live->options->explain != EXPLAIN_ALWAYS)
 		return;
@@ -406,6 +416,20 @@ static void send(const struct explain *explain, enum fbt_explain kind)
 		record_send(explain->live->output, &record, sizeof(record), FBT_EVENT_EXPLAIN);
 }
 
+static void send_lost(const struct explain *explain)
+{
+	struct fbt_explain_lost record = {.count = {0}};
+	bool any = false;
+
+	for (int kind = 0; kind < FBT_EXPLAIN_COUNT; kind++) {
+		record.count[kind] =
+			sub_saturating(lost_so_far(explain, kind), explain->lost_before[kind]);
+		any |= record.count[kind] != 0;
+	}
+	if (any)
+		record_send(explain->live->output, &record, sizeof(record), FBT_EVENT_EXPLAIN_LOST);
+}
+
 void explain__finish(struct explain *explain, uint64_t now_ns)
 {
 	uint64_t count = 0;
@@ -426,4 +450,5 @@ void explain__finish(struct explain *explain, uint64_t now_ns)
 	demand_finish(&explain->demands[FBT_EXPLAIN_FAULTS], now_ns, explain->faults);
 	for (int kind = 0; kind < FBT_EXPLAIN_COUNT; kind++)
 		send(explain, (enum fbt_explain)kind);
+	send_lost(explain);
 }

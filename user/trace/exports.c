@@ -367,6 +367,7 @@ static void route(void *ctx, const void *data, size_t size)
 	case FBT_EVENT_UNSEEN:
 	case FBT_EVENT_COST:
 	case FBT_EVENT_EXPLAIN:
+	case FBT_EVENT_EXPLAIN_LOST:
 	case FBT_EVENT_WINDOW_END:
 		push_all(exports, data, size);
 		break;

@@ -24,7 +24,7 @@ def note(kind):
 class Engine:
     def step(self, n):
         x = sum(i for i in range(2000))
-        kind = {5: "nap", 11: "read", 17: "gil"}.get(n % 20) if n > 40 else None
+        kind = {3: "spin", 5: "nap", 11: "read", 17: "gil"}.get(n % 20) if n > 40 else None
         kind = "hang" if n == HANG else kind
         if kind:
             start = time.monotonic_ns()
@@ -49,6 +49,14 @@ class Engine:
         sorted([1], key=lambda _: note("read") or os.read(end, 1))
         os.close(end)
         os.close(start)
+
+    def is_early(self, end):
+        return time.monotonic() < end
+
+    def spin(self):
+        """Once noted, it is a loop of the same line."""
+        end = time.monotonic() + NAP_S
+        while self.is_early(end) if "spin" in truth["frames"] else not note("spin"): os.sched_yield()
 
     def hang(self):
         self.load_weights(lambda: note("hang") or time.sleep(HANG_S))
