@@ -79,7 +79,7 @@ static bool is_in_row(const struct step *step, const struct fbt_look_thread *loo
 static bool is_look_at(const struct step *step, const struct fbt_look_thread *look,
 		       const struct fbt_call *call)
 {
-	if (look->depth || look->header.flags & FBT_LOOK_GROUP || !look->count ||
+	if (look->depth || look->header.flags & (FBT_LOOK_GROUP | FBT_LOOK_SPIN) || !look->count ||
 	    look->tid != call->tid)
 		return false;
 	return look->start_ns == call->start_ns ||
