@@ -67,10 +67,13 @@ static __always_inline __u64 site_of(struct pt_regs *ctx, __u64 back, __u64 cook
 	return back;
 }
 
-/* The same of a function with tail calls. */
+/*
+ * The same of a call that is not traced. Where its stack cannot be read it is gone: this would hide
+ * all later steps of a thread otherwise, while a wrong answer lets one step begin too early.
+ */
 static __always_inline bool may_be_left(struct pt_regs *ctx, __u64 entry_sp, __u64 was)
 {
-	return is_frame_left(ctx, entry_sp, was);
+	return was && read_return(ctx, entry_sp, 0) != was;
 }
 
 /* Whether the function returns to where a function with tail calls does. was, back: as above. */

@@ -272,7 +272,12 @@ int BPF_PROG(handle_fork, struct task_struct *parent, struct task_struct *child)
 			count_lost(FBT_LOST_NAMES);
 			return 0;
 		}
-		announce(tgid, parent_tgid, 0);
+		/* The loader would never remove it, and the id is given to another process later.
+		 */
+		if (!announce(tgid, parent_tgid, 0)) {
+			bpf_map_delete_elem(&targets, &tgid);
+			return 0;
+		}
 	}
 	begin_thread(child);
 	return 0;
@@ -364,6 +369,11 @@ int BPF_PROG(handle_exec, struct task_struct *task, int old_tid)
 	}
 	if (slot->step_start_ns)
 		close_step(slot, bpf_ktime_get_ns(), FBT_END_EXITED);
+	/* Its stacks are gone. */
+	slot->unseen_sp = 0;
+	slot->away_sp = 0;
+	slot->left_sp = 0;
+	slot->gc_start_ns = 0;
 	announce(tgid, 0, task->pid != old_tid ? FBT_TARGET_NEW_LEADER : 0);
 	return 0;
 }

@@ -4,16 +4,20 @@
  * my_tail, which ends in a jump. WHAT is "alone": from call sites of their own; "shared": from one
  * call site that calls other functions too, a hundred times as often; "deep": calls my_deep
  * instead, which calls itself; "nowhere": from code that is in no file; "forked": as nowhere, then
- * once in each of 20 children.
+ * once in each of 20 children; "moved": my_tail by a pointer, once on a stack that is unmapped
+ * then, and from then on on one below.
  */
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include "program.h"
 
-#define CHILDREN 20
-#define MANY	 80
+#define CHILDREN    20
+#define MANY	    80
+#define STACK_BYTES 65536
 
 int my_step(int number);
 int my_tail(int number);
@@ -124,6 +128,52 @@ static void on_signal(int number)
 	told_to_end = 1;
 }
 
+static ucontext_t home, fiber;
+
+/* Runs function on a stack of its own. */
+static void run_on(void *stack, void (*function)(void))
+{
+	getcontext(&fiber);
+	fiber.uc_stack.ss_sp = stack;
+	fiber.uc_stack.ss_size = STACK_BYTES;
+	fiber.uc_link = &home;
+	makecontext(&fiber, function, 0);
+	swapcontext(&home, &fiber);
+}
+
+static long moved_calls;
+static double moved_end;
+
+static void call_once_there(void)
+{
+	dispatch(my_tail, 1);
+	moved_calls++;
+}
+
+static double now_s(void);
+
+static void call_on_there(void)
+{
+	const struct timespec pause = {.tv_nsec = 500000};
+
+	while (now_s() < moved_end) {
+		call_once_there();
+		nanosleep(&pause, NULL);
+	}
+}
+
+static void call_on_stacks(void)
+{
+	char *stacks = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (stacks == MAP_FAILED)
+		exit(EXIT_FAILURE);
+	run_on(stacks + STACK_BYTES, call_once_there);
+	munmap(stacks + STACK_BYTES, STACK_BYTES);
+	run_on(stacks, call_on_there);
+}
+
 static double now_s(void)
 {
 	struct timespec now;
@@ -159,11 +209,17 @@ int main(int argc, char **argv)
 
 	signal(SIGUSR1, on_signal);
 	wait_for_go();
-	if (*argv[2] == 'm') {
+	if (!strcmp(argv[2], "many")) {
 		call_in_many(call);
 		calls += MANY;
 	}
 	end = now_s() + atof(argv[3]);
+	if (!strcmp(argv[2], "moved")) {
+		moved_end = end;
+		call_on_stacks();
+		calls = moved_calls;
+		end = 0;
+	}
 	while (now_s() < end && !told_to_end) {
 		call_once(argv[2], call);
 		calls++;

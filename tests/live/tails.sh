@@ -178,6 +178,11 @@ grep 'my_tail' "$OUT.err" | sed 's/^/# /'
 fact 'shared: one with a tail call has no other end' \
 	"len($(lengths my_tail)) + $(row my_tail)['untraced_steps'] == T['calls'] and $(row my_tail)['call_sites'] >= 1"
 
+# What was left on a stack that is gone hides nothing below.
+trace_steps 'call_sites moved 2' my_tail
+fact 'on another stack: later calls are steps' \
+	"len($(lengths my_tail)) + $(row my_tail)['untraced_steps'] == T['calls'] and $(row my_tail)['untraced_steps'] < T['calls'] / 2"
+
 trace_steps 'call_sites nowhere 2' my_step my_tail
 fact 'called from code in no file: every call is a step' "len($(lengths my_step)) == T['calls']"
 fact 'called from code in no file: by its exit' \
