@@ -349,19 +349,23 @@ static bool take_thread(struct traced_set *set, uint32_t tgid, uint32_t tid, uin
 			uint32_t *missing)
 {
 	int slot = slots_take(set->shared, tgid, tid, now_ns);
-	struct thread_stat stat;
+	struct thread_stat stat = {0};
 	bool ends;
+	int err;
 
 	if (!slot)
 		return true;
-	/* If the thread is ending, its exit probe may have run before it got its slot. */
-	ends = thread_stat_read(&stat, (struct proc_ref){tgid, tid}) ||
-	       (stat.flags & THREAD_EXITING);
+	/*
+	 * If the thread is ending, its exit probe may have run before it got its slot. That it
+	 * cannot be read, without a descriptor say, does not mean that it has ended.
+	 */
+	err = thread_stat_read(&stat, (struct proc_ref){tgid, tid});
+	ends = err == -ESRCH || (stat.flags & THREAD_EXITING);
 	if (slot < 0)
 		*missing += !ends;
 	else if (ends)
 		slots_end(set->shared, tid, now_ns);
-	else if (stat.state != 'R')
+	else if (!err && stat.state != 'R')
 		slots_mark_blocked(set->shared, (uint32_t)slot);
 	if (slot > 0 && !ends)
 		note_use(&set->shared->slots[slot], tgid, tid);
@@ -549,11 +553,12 @@ void traced_set__end_gone(struct traced_set *set, const struct traced *traced, u
 	for (uint32_t i = 1; i < used; i++) {
 		const struct fbt_slot *slot = &set->shared->slots[i];
 		struct thread_stat stat = {0};
+		int err;
 
 		if (slot->tgid != traced->tgid || slot->state != FBT_SLOT_LIVE)
 			continue;
-		if (!thread_stat_read(&stat, (struct proc_ref){slot->tgid, slot->tid}) &&
-		    stat.state != 'Z' && stat.state != 'X')
+		err = thread_stat_read(&stat, (struct proc_ref){slot->tgid, slot->tid});
+		if (err != -ESRCH && stat.state != 'Z' && stat.state != 'X')
 			continue;
 		/* The exit program would have run before the thread is seen as ended. */
 		if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == FBT_SLOT_LIVE)

@@ -559,20 +559,32 @@ static void send_intervals(struct session *session, uint64_t now_ns, bool trunca
 			   session->live.options->steps, session->live.output);
 }
 
+/*
+ * Threads without a slot may still be alive: rescan() tries again, not each poll. So may those of a
+ * process whose threads cannot be listed, without a descriptor say.
+ */
+static bool may_live(struct session *session, struct traced *traced)
+{
+	int live;
+
+	if (traced->live_threads || traced->missing)
+		return true;
+	if (!traced->taken)
+		return false;
+	live = traced_set__take_threads(session->live.traced, traced->tgid,
+					clock_ns(CLOCK_MONOTONIC));
+	if (live > 0)
+		traced->live_threads = (uint32_t)live;
+	return traced->live_threads || traced->missing || (live < 0 && live != -ESRCH);
+}
+
 static void remove_ended(struct session *session)
 {
 	struct traced *traced;
 	size_t i = 0;
-	int live;
 
 	while ((traced = traced_set__at(session->live.traced, i))) {
-		/* Threads without a slot may still be alive. rescan() tries again, not each poll.
-		 */
-		if (!traced->live_threads && !traced->missing && traced->taken &&
-		    (live = traced_set__take_threads(session->live.traced, traced->tgid,
-						     clock_ns(CLOCK_MONOTONIC))) > 0)
-			traced->live_threads = (uint32_t)live;
-		if (traced->live_threads || traced->missing) {
+		if (may_live(session, traced)) {
 			i++;
 			continue;
 		}

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -248,6 +249,22 @@ static void threads_that_ended_unseen_are_ended(void **state)
 	traced_set__end_gone(fixture->set, traced, 9);
 	assert_int_equal(fixture->shared->slots[slot].state, FBT_SLOT_DEAD);
 	waitpid(pid, NULL, 0);
+}
+
+static void a_thread_that_cannot_be_read_has_not_ended(void **state)
+{
+	struct fixture *fixture = *state;
+	struct traced *traced = traced_set__add(fixture->set, (uint32_t)getpid());
+	uint32_t pid = (uint32_t)getpid(), slot;
+	struct rlimit before, none;
+
+	slot = (uint32_t)slots_take(fixture->shared, pid, pid, 1);
+	getrlimit(RLIMIT_NOFILE, &before);
+	none = (struct rlimit){0, before.rlim_max};
+	setrlimit(RLIMIT_NOFILE, &none);
+	traced_set__end_gone(fixture->set, traced, 9);
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_int_equal(fixture->shared->slots[slot].state, FBT_SLOT_LIVE);
 }
 
 static void find_knows_no_untraced_thread(void **state)
@@ -579,6 +596,7 @@ int main(void)
 		TEST(take_threads_gives_each_thread_a_slot_once),
 		TEST(take_threads_ends_a_thread_that_has_begun_to_end),
 		TEST(threads_that_ended_unseen_are_ended),
+		TEST(a_thread_that_cannot_be_read_has_not_ended),
 		TEST(find_knows_no_untraced_thread),
 		TEST(add_finds_what_is_there),
 		TEST(at_goes_in_the_order_of_coming),
