@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "kernel/senders.h"
 #include "kernel/task_list.h"
@@ -28,6 +29,9 @@
 #define SLOTS_SPARE 512u
 
 #define MAPPINGS_MAX 12
+
+/* Events that are read between two looks at the clock. */
+#define EVENTS_PER_CLOCK 64
 
 /* Files whose ids are kept, about 1 MiB. Without call records no file is looked up. */
 #define KNOWN_FILES	8192
@@ -110,6 +114,8 @@ struct loader {
 	size_t mapping_count;
 	void (*on_event)(void *ctx, const struct fbt_header *event);
 	void *on_event_ctx;
+	uint64_t read_until_ns; /* 0: until the ring is empty */
+	uint32_t read;
 };
 
 #define LIBBPF_LINE 1000 /* of a message, which is cut behind about as much */
@@ -228,14 +234,17 @@ static int map_shared(struct loader *loader)
 	return -ENOMEM;
 }
 
+/* An error ends the read; what was read so far does not come again. */
 static int handle_event(void *ctx, void *data, size_t size)
 {
-	const struct loader *loader = ctx;
+	struct loader *loader = ctx;
 	const struct fbt_header *event = data;
 
 	if (size >= sizeof(*event))
 		loader->on_event(loader->on_event_ctx, event);
-	return 0;
+	if (!loader->read_until_ns || ++loader->read % EVENTS_PER_CLOCK)
+		return 0;
+	return clock_ns(CLOCK_MONOTONIC) < loader->read_until_ns ? 0 : -EAGAIN;
 }
 
 /* On failure nobody is named who holds a lock. */
@@ -561,9 +570,10 @@ void loader__forget_site(struct loader *loader, const struct fbt_site_key *key)
 	bpf_map_delete_elem(bpf_map__fd(loader->skel->maps.sites), key);
 }
 
-void loader__drain_events(struct loader *loader,
+void loader__drain_events(struct loader *loader, uint64_t most_ns,
 			  void (*on_event)(void *ctx, const struct fbt_header *event), void *ctx)
 {
+	loader->read_until_ns = most_ns ? clock_ns(CLOCK_MONOTONIC) + most_ns : 0;
 	loader->on_event = on_event;
 	loader->on_event_ctx = ctx;
 	ring_buffer__consume(loader->events);

@@ -22,6 +22,9 @@
 #include "proc/status.h"
 #include "stacks/stacks.h"
 
+/* For so long events are read; then others have a turn, the rate guard among them. */
+#define EVENTS_NS (20 * NS_PER_MS)
+
 /* Tries to read the record of a file that a call names; another CPU may still be writing it. */
 #define FILE_TRIES   100
 #define FILE_WAIT_US 100
@@ -195,7 +198,7 @@ static void drop_call(void *ctx, const struct fbt_call *call)
 
 void stream__discard(struct stream *stream)
 {
-	loader__drain_events(stream->loader, drop_event, NULL);
+	loader__drain_events(stream->loader, EVENTS_NS, drop_event, NULL);
 	call_ring__drain(stream->ring, UINT64_MAX, drop_call, NULL);
 	slow_calls__discard(stream->slow);
 	call_ring__reset_lost(stream->ring);
@@ -265,7 +268,7 @@ static bool await_file(struct stream *stream, uint32_t id)
 			return false;
 		if (stream->file_tries++)
 			usleep(FILE_WAIT_US);
-		loader__drain_events(stream->loader, take_event, stream);
+		loader__drain_events(stream->loader, EVENTS_NS, take_event, stream);
 	}
 	return true;
 }
@@ -378,7 +381,8 @@ static void drain_until(struct stream *stream, uint64_t cutoff_ns)
 
 	slots_forget_stacks(stream->shared);
 	traced_set__mark_ended(stream->traced);
-	loader__drain_events(stream->loader, take_event, stream);
+	loader__drain_events(stream->loader, cutoff_ns == UINT64_MAX ? 0 : EVENTS_NS, take_event,
+			     stream);
 	stream->file_tries = 0;
 	steps = stream->steps.count;
 	slow_calls__drain(stream->slow);

@@ -60,7 +60,7 @@ uint64_t loader__missed_calls(const struct loader *loader)
 	return loader->missed;
 }
 
-void loader__drain_events(struct loader *loader,
+void loader__drain_events(struct loader *loader, uint64_t most_ns,
 			  void (*on_event)(void *ctx, const struct fbt_header *event), void *ctx)
 {
 	loader->turn++;
