@@ -441,11 +441,29 @@ static void choose_ends(struct steps_found *found, uint32_t kind)
 }
 
 /*
+ * The only process in which these probes act; 0: others have the places too. Probes for all
+ * processes act in one if its functions are in files of its own.
+ */
+static uint32_t only_process(const struct steps_found *found, const struct traced *traced,
+			     const struct step_probe *probes, size_t count)
+{
+	if (steps_found__link_tgid(found, traced))
+		return steps_found__link_tgid(found, traced);
+	for (size_t i = 0; i < count; i++) {
+		if (!find_copy(found, traced, probes[i].kind))
+			return 0;
+	}
+	return traced->tgid;
+}
+
+/*
  * Steps may begin only when all probes are attached; otherwise the end of a step might be missed.
- * Those of other processes go on, unless the rate guard has the kinds switched off everywhere.
+ * waits: the process in which none begin until then; 0: in all. Those of other processes go on,
+ * unless the rate guard has the kinds switched off everywhere.
  */
 static int attach_probes(struct steps_found *found, struct uprobes *links,
-			 const struct step_probe *probes, size_t count, uint32_t tgid)
+			 const struct step_probe *probes, size_t count, uint32_t tgid,
+			 uint32_t waits)
 {
 	struct fbt_control *control = loader__shared(found->live->loader)->control;
 	__u64 *off = &control->off_kinds;
@@ -456,8 +474,8 @@ static int attach_probes(struct steps_found *found, struct uprobes *links,
 		kinds |= kind_bit(probes[i].kind);
 		choose_ends(found, probes[i].kind);
 	}
-	if (tgid && !(found->off_kinds & kinds)) {
-		__atomic_store_n(&control->attaching_tgid, tgid, __ATOMIC_SEQ_CST);
+	if (waits && !(found->off_kinds & kinds)) {
+		__atomic_store_n(&control->attaching_tgid, waits, __ATOMIC_SEQ_CST);
 		off = &control->attaching_kinds;
 	}
 	__atomic_or_fetch(off, kinds, __ATOMIC_SEQ_CST);
@@ -481,7 +499,8 @@ int steps_found__attach(struct steps_found *found, struct traced *traced)
 			      steps_found__link_tgid(found, traced));
 	if (!err && count)
 		err = attach_probes(found, links, probes, count,
-				    steps_found__link_tgid(found, traced));
+				    steps_found__link_tgid(found, traced),
+				    only_process(found, traced, probes, count));
 	/* Also where a process before this one has had all places of its files probed. */
 	err = err ? err : python_steps__arm(found->python, traced->tgid);
 	if (err)
@@ -665,6 +684,7 @@ static int attach_again(struct steps_found *found, struct traced *traced, uint64
 		return 0;
 	uprobes__set_quiet(traced->uprobes, log_level() < LOG_DEBUG);
 	err = attach_probes(found, traced->uprobes, probes, count,
+			    steps_found__link_tgid(found, traced),
 			    steps_found__link_tgid(found, traced));
 	uprobes__set_quiet(traced->uprobes, false);
 	return err;
@@ -688,14 +708,14 @@ static int attach_for_all(struct steps_found *found, uint64_t kinds)
 {
 	struct uprobes *links = loader__uprobes(found->live->loader);
 	struct step_probe probes[FBT_KIND_COUNT];
-	int err = attach_probes(found, links, probes, take_kinds(found, kinds, probes), 0);
+	int err = attach_probes(found, links, probes, take_kinds(found, kinds, probes), 0, 0);
 
 	vec_for_each (copy, &found->copies) {
 		struct step_probe probe = probe_of(found, copy->kind);
 
 		probe.function = copy->function;
 		if (!err && copy->is_probed && kinds & kind_bit(copy->kind))
-			err = attach_probes(found, links, &probe, 1, 0);
+			err = attach_probes(found, links, &probe, 1, 0, copy->tgid);
 	}
 	return err;
 }
