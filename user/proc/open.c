@@ -70,10 +70,13 @@ bool proc_comm(struct proc_ref ref, char *comm, size_t size)
 ino_t proc_exe_inode(struct proc_ref ref)
 {
 	char path[PROC_PATH_MAX];
-	struct stat status;
+	struct statx status;
 
+	/* A server of network files that does not answer must not hold up a trace. */
 	proc_path(path, ref, "exe");
-	return stat(path, &status) ? 0 : status.st_ino;
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &status)
+		       ? 0
+		       : (ino_t)status.stx_ino;
 }
 
 bool proc_root_path(char *rooted, size_t size, uint32_t tgid, const char *path)

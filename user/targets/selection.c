@@ -237,6 +237,10 @@ static int take_threads(const struct live *live, struct traced *traced)
 	uint64_t counted = traced_set__counted(live->traced);
 	int err = loader__add_target(live->loader, traced->tgid), threads;
 
+	/* The table is full: counted as where the kernel side finds it full. */
+	if (err == -E2BIG)
+		__atomic_add_fetch(&loader__shared(live->loader)->control->lost[FBT_LOST_NAMES], 1,
+				   __ATOMIC_RELAXED);
 	if (err)
 		return err;
 	traced->taken = true;
