@@ -570,13 +570,13 @@ void loader__forget_site(struct loader *loader, const struct fbt_site_key *key)
 	bpf_map_delete_elem(bpf_map__fd(loader->skel->maps.sites), key);
 }
 
-void loader__drain_events(struct loader *loader, uint64_t most_ns,
+bool loader__drain_events(struct loader *loader, uint64_t most_ns,
 			  void (*on_event)(void *ctx, const struct fbt_header *event), void *ctx)
 {
 	loader->read_until_ns = most_ns ? clock_ns(CLOCK_MONOTONIC) + most_ns : 0;
 	loader->on_event = on_event;
 	loader->on_event_ctx = ctx;
-	ring_buffer__consume(loader->events);
+	return ring_buffer__consume(loader->events) != -EAGAIN;
 }
 
 void loader__detach(struct loader *loader)

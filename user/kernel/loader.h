@@ -113,9 +113,10 @@ bool loader__awaits_command(const struct loader *loader);
 /*
  * Calls on_event for each event: fbt_step, fbt_ring_file, and fbt_target without strings. most_ns:
  * the rest is left for the next time, because on a large machine more may come in than are read; 0:
- * all, for a ring into which nothing is written any more.
+ * all, for a ring into which nothing is written any more. Returns whether all that was there at the
+ * begin has been read.
  */
-void loader__drain_events(struct loader *loader, uint64_t most_ns,
+bool loader__drain_events(struct loader *loader, uint64_t most_ns,
 			  void (*on_event)(void *ctx, const struct fbt_header *event), void *ctx);
 
 /*

@@ -450,6 +450,7 @@ void traced_set__mark_ended(struct traced_set *set)
 {
 	uint32_t used = slots_used(set->shared);
 
+	set->ended_slots.count = 0;
 	for (uint32_t i = 1; i < used; i++) {
 		if (__atomic_load_n(&set->shared->slots[i].state, __ATOMIC_ACQUIRE) ==
 			    FBT_SLOT_DEAD &&

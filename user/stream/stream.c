@@ -22,8 +22,11 @@
 #include "proc/status.h"
 #include "stacks/stacks.h"
 
-/* For so long events are read; then others have a turn, the rate guard among them. */
-#define EVENTS_NS (20 * NS_PER_MS)
+/*
+ * For so long events are read at most; then others have a turn, the rate guard among them. A
+ * storm of new processes needs some time, as each is looked up.
+ */
+#define EVENTS_NS (200 * NS_PER_MS)
 
 /* Tries to read the record of a file that a call names; another CPU may still be writing it. */
 #define FILE_TRIES   100
@@ -377,12 +380,13 @@ static void send_steps(struct stream *stream, size_t count)
 
 static void drain_until(struct stream *stream, uint64_t cutoff_ns)
 {
+	bool is_whole;
 	size_t steps;
 
 	slots_forget_stacks(stream->shared);
 	traced_set__mark_ended(stream->traced);
-	loader__drain_events(stream->loader, cutoff_ns == UINT64_MAX ? 0 : EVENTS_NS, take_event,
-			     stream);
+	is_whole = loader__drain_events(stream->loader, cutoff_ns == UINT64_MAX ? 0 : EVENTS_NS,
+					take_event, stream);
 	stream->file_tries = 0;
 	steps = stream->steps.count;
 	slow_calls__drain(stream->slow);
@@ -391,7 +395,9 @@ static void drain_until(struct stream *stream, uint64_t cutoff_ns)
 		cutoff_ns = clock_ns(CLOCK_MONOTONIC);
 	call_ring__drain(stream->ring, cutoff_ns, send_call, stream);
 	send_steps(stream, steps);
-	traced_set__collect(stream->traced, forget_thread, stream);
+	/* Else an ended thread may be of a process that is not known yet. */
+	if (is_whole)
+		traced_set__collect(stream->traced, forget_thread, stream);
 }
 
 uint64_t stream__steps(const struct stream *stream)

@@ -26,6 +26,7 @@ struct loader {
 	int again;    /* number of further times that it is delivered */
 	int count;
 	int turn;
+	bool is_cut_off; /* more has come in than is read at once */
 	uint64_t missed; /* system calls */
 };
 
@@ -60,7 +61,7 @@ uint64_t loader__missed_calls(const struct loader *loader)
 	return loader->missed;
 }
 
-void loader__drain_events(struct loader *loader, uint64_t most_ns,
+bool loader__drain_events(struct loader *loader, uint64_t most_ns,
 			  void (*on_event)(void *ctx, const struct fbt_header *event), void *ctx)
 {
 	loader->turn++;
@@ -69,6 +70,7 @@ void loader__drain_events(struct loader *loader, uint64_t most_ns,
 		     time++)
 			on_event(ctx, loader->events[i]);
 	}
+	return !loader->is_cut_off;
 }
 
 struct fixture {
@@ -454,6 +456,26 @@ static void a_wake_is_sent_before_its_step_with_the_name_of_the_waker(void **sta
 	kept(&fixture->keeper, 2, FBT_EVENT_STEP);
 }
 
+/* The beginning of its process may be among the events that were not read. */
+static void an_ended_thread_waits_for_all_events(void **state)
+{
+	struct fixture *fixture = *state;
+	struct shared *shared = fixture->loader.shared;
+	int index;
+
+	slots_init(shared);
+	index = slots_take(shared, 7, TID + 1, 1);
+	assert_true(index > 0);
+	slots_end(shared, TID + 1, 2);
+	fixture->loader.is_cut_off = true;
+	for (int i = 0; i < 3; i++)
+		stream__drain(fixture->stream);
+	assert_int_equal(shared->slots[index].state, FBT_SLOT_DEAD);
+	fixture->loader.is_cut_off = false;
+	stream__drain(fixture->stream);
+	assert_int_equal(shared->slots[index].state, FBT_SLOT_FREE);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -473,6 +495,7 @@ int main(void)
 		TEST(an_open_call_outside_of_steps_has_none),
 		TEST(memory_that_a_stall_took_is_given_back),
 		TEST(a_wake_is_sent_before_its_step_with_the_name_of_the_waker),
+		TEST(an_ended_thread_waits_for_all_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
