@@ -226,7 +226,7 @@ static void add_figures(struct fbt_step *to, const struct fbt_step *from)
 	to->run_delay_ns = add_saturating(to->run_delay_ns, from->run_delay_ns);
 	to->minor_faults += from->minor_faults;
 	to->major_faults += from->major_faults;
-	to->cpu_ns = add_saturating(to->cpu_ns, from->cpu_ns);
+	to->cpu_ns += from->cpu_ns; /* one that is less than 0 takes from the others */
 	to->asleep_ns = add_saturating(to->asleep_ns, from->asleep_ns);
 	to->fault_wait_ns = add_saturating(to->fault_wait_ns, from->fault_wait_ns);
 	add_sums(to, from);

@@ -125,6 +125,19 @@ static void polls_of_a_future_are_one_step(void **state)
 	assert_int_equal(futures__count(fixture->futures), 0);
 }
 
+/* What the host took before a poll may count in it: see step_split. */
+static void a_poll_of_less_than_no_time_on_a_cpu_takes_from_the_others(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step second = poll_of(0x100, 8, 1050, 3, 4);
+
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	second.record.cpu_ns = (uint64_t)-8;
+	assert_int_equal(take(fixture, second), 0);
+	take_poll(fixture, 0x100, 8, 1100, 4, FBT_FUTURE_READY);
+	assert_int_equal(last(fixture)->cpu_ns, 6 - 8 + 6);
+}
+
 /* A step has none of a poll's fields, so that later stages do not take it for a poll. */
 static void a_step_is_no_poll(void **state)
 {
@@ -601,6 +614,9 @@ int main(void)
 						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(polls_of_a_future_are_one_step, open_fixture,
 						close_fixture),
+		cmocka_unit_test_setup_teardown(
+			a_poll_of_less_than_no_time_on_a_cpu_takes_from_the_others, open_fixture,
+			close_fixture),
 		cmocka_unit_test_setup_teardown(a_step_is_no_poll, open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(futures_in_turns_on_one_thread_are_apart,
 						open_fixture, close_fixture),
