@@ -205,14 +205,14 @@ static void add_faults(struct fbt_step_faults *to, const struct fbt_step_faults 
 
 /*
  * A figure of the step is known if it was measured in all its polls. starved_ns and late_ns
- * are the longest of any poll.
+ * are the longest of any poll. One poll under PyTorch's profiler may make the step slow.
  */
 static void add_flags(struct fbt_step *to, const struct fbt_step *from)
 {
 	const uint16_t all = FBT_STEP_CPU_KNOWN | FBT_STEP_HANDLERS_TIMED | FBT_STEP_TEAM_TIMED |
 			     FBT_STEP_FAULTS_TIMED;
 	const uint16_t any = FBT_STEP_OTHER_UNKNOWN | FBT_STEP_SCHED_UNKNOWN | FBT_STEP_SAMPLED |
-			     FBT_STEP_CALLS_UNKNOWN | FBT_STEP_TEAM_KNOWN;
+			     FBT_STEP_CALLS_UNKNOWN | FBT_STEP_TEAM_KNOWN | FBT_STEP_PROFILED;
 
 	to->header.flags = (uint16_t)((to->header.flags & (from->header.flags | ~all)) |
 				      (from->header.flags & any));

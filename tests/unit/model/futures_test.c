@@ -331,6 +331,19 @@ static void what_one_poll_does_not_know_the_step_does_not(void **state)
 	assert_int_equal(last(fixture)->starved_tid, 9);
 }
 
+/* Such a step is not judged: PyTorch's profiler may have made it slow. */
+static void a_step_of_which_one_poll_was_profiled_was_profiled(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step second = poll_of(0x100, 8, 1050, 3, 4);
+
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	second.record.header.flags |= FBT_STEP_PROFILED;
+	assert_int_equal(take(fixture, second), 0);
+	take_poll(fixture, 0x100, 8, 1100, 4, FBT_FUTURE_READY);
+	assert_true(last(fixture)->header.flags & FBT_STEP_PROFILED);
+}
+
 static void add_test_calls(struct step *poll, size_t count)
 {
 	const struct fbt_call call = {.start_ns = poll->record.start_ns};
@@ -641,6 +654,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_poll_that_was_lost_shows, open_fixture,
 						close_fixture),
 		cmocka_unit_test_setup_teardown(what_one_poll_does_not_know_the_step_does_not,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(a_step_of_which_one_poll_was_profiled_was_profiled,
 						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(calls_of_all_polls_are_kept_up_to_a_limit,
 						open_fixture, close_fixture),
