@@ -112,7 +112,7 @@ static bool joins(struct spin_search *search, struct spin *spin, const struct fb
 		  const struct fbt_call *call, enum way way)
 {
 	uint64_t between_ns = sub_saturating(call->start_ns, end_of(before));
-	uint64_t most_ns = most_between_ns(spin, before), delay_ns;
+	uint64_t most_ns = most_between_ns(spin, before), part_ns;
 	uint64_t *unseen_ns = &search->unseen_ns[way == WAY_FUTEX ? FBT_FUTEX : FBT_OTHER];
 
 	if (way == WAY_FUTEX && call->args[0] != before->args[0])
@@ -123,14 +123,16 @@ static bool joins(struct spin_search *search, struct spin *spin, const struct fb
 	}
 	/* It had no CPU for most of that. */
 	if (between_ns <= most_ns + search->delay_ns) {
-		delay_ns = take_u64(between_ns, &search->delay_ns);
-		spin->delay_ns += delay_ns;
+		part_ns = take_u64(between_ns, &search->delay_ns);
+		spin->delay_ns += part_ns;
 		spin->ns += between_ns;
 		return true;
 	}
 	if (!search->step->record.lost_calls || call->nr != before->nr || !*unseen_ns)
 		return false;
-	spin->ns += take_u64(between_ns, unseen_ns);
+	part_ns = take_u64(between_ns, unseen_ns);
+	spin->unseen_ns += part_ns;
+	spin->ns += part_ns;
 	spin->partial = true;
 	return true;
 }

@@ -123,6 +123,59 @@ static void after_its_last_call_a_thread_may_have_waited_for_a_cpu_only(void **s
 	assert_int_equal(split(fixture).ns[CAUSE_RUN_QUEUE], 20 * MS);
 }
 
+/* 48 ms in 20,000 calls, between two parts of a row of 100 that have records. */
+static void spin_and_lose(struct fixture *fixture)
+{
+	struct fbt_step *record = &fixture->step.record;
+
+	for (int i = 0; i < 100; i++) {
+		uint64_t between_ns = i == 50 ? 50 * MS : US;
+		struct fbt_call *call = add_call(&fixture->step, "sched_yield", 2 * US);
+
+		call->start_ns += i ? between_ns : 0;
+	}
+	record->lost_calls = 20000;
+	record->sums[FBT_OTHER].calls += 20000;
+	record->sums[FBT_OTHER].ns += 48 * MS;
+	spins_find(fixture->window, &fixture->step);
+}
+
+static void lost_calls_of_a_spin_are_part_of_the_wait(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t spun_ns = 48 * MS + 100 * 2 * US + 98 * US;
+	struct cause_times times;
+
+	spin_and_lose(fixture);
+	assert_int_equal(fixture->step.spins.ns, spun_ns);
+	times = split(fixture);
+	assert_int_equal(times.ns[CAUSE_SLEEP], spun_ns);
+	assert_int_equal(times.ns[CAUSE_OTHER_CALLS], 0);
+	/* With their waits for a CPU, but not with those of the step outside of calls. */
+	fixture->step.record.call_delay_ns[FBT_OTHER] = 30 * MS;
+	fixture->step.record.run_delay_ns = 5 * MS;
+	times = split(fixture);
+	assert_int_equal(times.ns[CAUSE_SLEEP], spun_ns);
+	assert_int_equal(times.ns[CAUSE_RUN_QUEUE], 5 * MS);
+	add_peer(fixture, 8, FBT_PEER_MEMORY)->stopped_ns = 53 * MS;
+	assert_int_equal(cause_of(fixture, "waited 48.3 ms (usually none) for worker (pid 8), "
+					   "which was stopped by a signal (SIGSTOP or alike); spun "
+					   "in at least 100 sched_yield"),
+			 CAUSE_PEER_PROCESS);
+}
+
+static void other_lost_calls_are_not_part_of_the_wait(void **state)
+{
+	struct fixture *fixture = *state;
+
+	spin_and_lose(fixture);
+	/* More than lies between the two parts. */
+	fixture->step.record.sums[FBT_OTHER].ns += 20 * MS;
+	spins_find(fixture->window, &fixture->step);
+	assert_int_equal(split(fixture).ns[CAUSE_SLEEP], 50 * MS + 100 * 2 * US + 98 * US);
+	assert_int_equal(split(fixture).ns[CAUSE_OTHER_CALLS], 18 * MS);
+}
+
 static void the_peer_that_explains_the_wait_is_the_cause(void **state)
 {
 	struct fixture *fixture = *state;
@@ -379,6 +432,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_spin_is_one_wait),
+		TEST(lost_calls_of_a_spin_are_part_of_the_wait),
+		TEST(other_lost_calls_are_not_part_of_the_wait),
 		TEST(after_its_last_call_a_thread_may_have_waited_for_a_cpu_only),
 		TEST(the_peer_that_explains_the_wait_is_the_cause),
 		TEST(a_peer_explains_nothing_that_was_not_seen),
