@@ -256,8 +256,10 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 		ns = between_ns(&between, step, walk.call);
 		know_between(&known, &between, walk.call, ns);
 		code_ns[walk.cause] += ns;
-		if (between.is_first)
+		if (between.is_first) {
 			know_spin(&known, &between.spin, &walk);
+			code_ns[walk.cause] += spin_code_ns(&between.spin);
+		}
 		times->threads_made += call_walk_made_thread(&walk);
 		times->signals += (walk.rule->traits & CALL_SIGNAL) != 0;
 	}
