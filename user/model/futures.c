@@ -453,28 +453,32 @@ static bool was_unwatched(const struct future *future, const struct fbt_step *po
 /*
  * Finds the future that this poll continues, if any. Ends a future that this poll shows to be over.
  */
-static int find_begun(struct futures *futures, const struct fbt_step *poll, struct future **begun)
+static int find_begun(struct futures *futures, const struct fbt_step *poll, uint64_t *cut,
+		      struct future **begun)
 {
 	struct future *future = find(futures, poll);
 
 	*begun = NULL;
 	if (!future)
 		return 0;
+	/* It may have become ready meanwhile, also if another one begins at its address. */
+	if (was_unwatched(future, poll)) {
+		cut[future->step.record.kind]++;
+		return end_future(futures, future, FBT_END_TRUNCATED);
+	}
 	if (poll->state_before < FBT_FUTURE_AWAITS)
 		return end_future(futures, future, FBT_END_UNWOUND);
-	if (was_unwatched(future, poll))
-		return end_future(futures, future, FBT_END_TRUNCATED);
 	*begun = future;
 	return 0;
 }
 
-int futures__take(struct futures *futures, struct step *poll, uint64_t *late)
+int futures__take(struct futures *futures, struct step *poll, uint64_t *late, uint64_t *cut)
 {
 	struct fbt_step *record = &poll->record;
 	enum fbt_step_end end;
 	bool is_over = has_ended(record, &end);
 	struct future *future;
-	int err = find_begun(futures, record, &future), result = 0;
+	int err = find_begun(futures, record, cut, &future), result = 0;
 
 	if (!future && record->state_before >= FBT_FUTURE_AWAITS) {
 		++*late;
