@@ -318,7 +318,7 @@ struct fbt_step {
 	__u32 minor_faults;
 	__u32 major_faults; /* those that waited for a disk */
 	/* Of the step thread: */
-	__u64 cpu_ns;	 /* time on a CPU, in and outside of its calls */
+	__u64 cpu_ns;	 /* signed: time on a CPU, in and outside of its calls */
 	__u64 asleep_ns; /* time in its calls, neither on a CPU nor waiting for one */
 	/*
 	 * The same in page faults outside of its calls, for pages from a disk; where those were not
@@ -739,7 +739,7 @@ struct fbt_gap {
 	__u32 tgid;
 	__u32 tid;
 	__u64 start_ns;
-	__u64 cpu_ns;	/* on a CPU, in and outside of calls */
+	__u64 cpu_ns;	/* signed: on a CPU, in and outside of calls */
 	__u64 delay_ns; /* waiting for a CPU */
 };
 

@@ -33,6 +33,12 @@ static inline uint64_t sub_saturating(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
+/* Of a difference that is signed in meaning: 0 if it is less than 0. */
+static inline uint64_t not_negative(uint64_t value)
+{
+	return (int64_t)value > 0 ? value : 0;
+}
+
 /* Takes at most value from what is left. Returns what was taken. */
 static inline uint64_t take_u64(uint64_t value, uint64_t *left)
 {

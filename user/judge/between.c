@@ -41,12 +41,14 @@ uint64_t between_ns(struct between *between, const struct step *step, const stru
 {
 	uint64_t gap_ns = sub_saturating(call->start_ns, between->last_ns);
 	uint64_t inside_ns = sub_saturating(call->duration_ns, call_ns(call));
-	uint64_t most_ns = between->is_inside ? SPIN_BETWEEN_MAX_NS : between->most_ns - 1;
 
 	between->last_ns = add_saturating(call->start_ns, call->duration_ns);
-	if (!step->record.kind)
+	/* What lies between the calls of a row, and in its records, is that of spin_code_ns. */
+	if (!step->record.kind || between->is_inside)
 		return 0;
-	return add_saturating(inside_ns, gap_ns <= most_ns ? gap_ns : 0);
+	if (between->is_first)
+		inside_ns = 0;
+	return add_saturating(inside_ns, gap_ns < between->most_ns ? gap_ns : 0);
 }
 
 enum cause_kind between_delay_part(const struct between *between, const struct call_walk *walk)

@@ -29,8 +29,8 @@ void between_begin(struct between *between, const struct window *window, const s
 void between_next(struct between *between, const struct fbt_call *call);
 
 /*
- * Time since the previous call, if it belongs to this one, and between the calls that one record
- * stands for: about a microsecond, or the code between the calls of a wait that spins.
+ * Time since the previous call, if it belongs to this one (about a microsecond), and between the
+ * calls that one record stands for. Without what lies in a wait that spins: see spin_code_ns.
  * Intervals have many threads, so there it is 0. To be called once for each call.
  */
 uint64_t between_ns(struct between *between, const struct step *step, const struct fbt_call *call);

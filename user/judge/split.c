@@ -49,6 +49,10 @@ struct known_calls {
 	uint64_t count[FBT_CATEGORY_COUNT];
 	uint64_t single_count;
 	uint64_t between_ns; /* before single calls, as far as it belongs to them */
+	/* Of the waits that spin: waiting for a CPU, by cause; … */
+	uint64_t spun_ns[CAUSE_COUNT];
+	/* … in calls that have no record, which are other calls by their category. */
+	uint64_t unseen_ns;
 };
 
 static void know_call(struct known_calls *known, const struct call_walk *walk)
@@ -74,6 +78,14 @@ static void know_between(struct known_calls *known, const struct between *betwee
 	known->between_ns = add_saturating(known->between_ns, ns);
 }
 
+static void know_spin(struct known_calls *known, const struct spin *spin,
+		      const struct call_walk *walk)
+{
+	known->spun_ns[walk->cause] += spin->delay_ns;
+	if (walk->rule->category == FBT_OTHER)
+		known->unseen_ns += spin->unseen_ns;
+}
+
 /* A category stands for those of its calls that have no record. */
 static const enum cause_kind stand_ins[FBT_CATEGORY_COUNT] = {
 	[FBT_MMAP] = CAUSE_ALLOCATION_CHURN, [FBT_FUTEX] = CAUSE_LOCK_CONTENTION,
@@ -97,7 +109,17 @@ static void split_between(const struct step *step, const struct known_calls *kno
 	}
 }
 
-static void split_unknown(const struct step *step, const struct known_calls *known,
+/* Calls without a record in a wait that spins are part of it, with their waits for a CPU. */
+static void split_unseen(struct known_calls *known, struct cause_times *times, uint64_t *ns,
+			 uint64_t delay_ns, uint64_t *left_ns)
+{
+	uint64_t unseen_ns = take_u64(known->unseen_ns, ns);
+
+	give(times, CAUSE_SLEEP, unseen_ns, left_ns);
+	known->spun_ns[CAUSE_SLEEP] += min_u64(known->unseen_ns - unseen_ns, delay_ns);
+}
+
+static void split_unknown(const struct step *step, struct known_calls *known,
 			  struct cause_times *times, uint64_t *left_ns)
 {
 	const struct fbt_step *record = &step->record;
@@ -112,6 +134,8 @@ static void split_unknown(const struct step *step, const struct known_calls *kno
 		ns = sub_saturating(ns, delay_ns);
 		if (i == FBT_FUTEX)
 			give(times, CAUSE_GIL, take_u64(gil_ns, &ns), left_ns);
+		if (i == FBT_OTHER)
+			split_unseen(known, times, &ns, delay_ns, left_ns);
 		give(times, stand_ins[i], ns, left_ns);
 	}
 }
@@ -213,7 +237,6 @@ static uint64_t late_ns(const struct step *step)
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times)
 {
 	uint64_t left_ns = step_total_ns(step), code_ns[CAUSE_COUNT] = {0}, ns;
-	uint64_t spun_ns[CAUSE_COUNT] = {0}; /* waiting for a CPU, in a wait that spins */
 	struct between between;
 	struct known_calls known = {0};
 	struct call_walk walk;
@@ -233,8 +256,10 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 		ns = between_ns(&between, step, walk.call);
 		know_between(&known, &between, walk.call, ns);
 		code_ns[walk.cause] += ns;
-		if (between.is_first)
-			spun_ns[walk.cause] += between.spin.delay_ns;
+		if (between.is_first) {
+			know_spin(&known, &between.spin, &walk);
+			code_ns[walk.cause] += spin_code_ns(&between.spin);
+		}
 		times->threads_made += call_walk_made_thread(&walk);
 		times->signals += (walk.rule->traits & CALL_SIGNAL) != 0;
 	}
@@ -244,7 +269,7 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 	times->covered_ns = times->ns[CAUSE_COMPUTE] - times->worker_ns;
 	split_hidden(window, step, &known, times, &left_ns);
 	for (int i = 0; i < CAUSE_COUNT; i++)
-		times->ns[i] += take_u64(spun_ns[i], &times->ns[CAUSE_RUN_QUEUE]);
+		times->ns[i] += take_u64(known.spun_ns[i], &times->ns[CAUSE_RUN_QUEUE]);
 	for (int i = 0; i < CAUSE_COUNT; i++)
 		give(times, (enum cause_kind)i, code_ns[i], &left_ns);
 	split_between(step, &known, times, &left_ns);

@@ -299,8 +299,8 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 		forget_calls(&step);
 	stalls_join(window, &assembler->stalls, &step);
 	if (record->kind && record->header.flags & FBT_STEP_POLL)
-		result =
-			futures__take(assembler->futures, &step, &window->late_polls[record->kind]);
+		result = futures__take(assembler->futures, &step, &window->late_polls[record->kind],
+				       window->cut_futures);
 	else
 		result = finish_step(assembler, &step);
 	step_clear(&step);

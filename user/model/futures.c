@@ -205,14 +205,14 @@ static void add_faults(struct fbt_step_faults *to, const struct fbt_step_faults 
 
 /*
  * A figure of the step is known if it was measured in all its polls. starved_ns and late_ns
- * are the longest of any poll.
+ * are the longest of any poll. One poll under PyTorch's profiler may make the step slow.
  */
 static void add_flags(struct fbt_step *to, const struct fbt_step *from)
 {
 	const uint16_t all = FBT_STEP_CPU_KNOWN | FBT_STEP_HANDLERS_TIMED | FBT_STEP_TEAM_TIMED |
 			     FBT_STEP_FAULTS_TIMED;
 	const uint16_t any = FBT_STEP_OTHER_UNKNOWN | FBT_STEP_SCHED_UNKNOWN | FBT_STEP_SAMPLED |
-			     FBT_STEP_CALLS_UNKNOWN | FBT_STEP_TEAM_KNOWN;
+			     FBT_STEP_CALLS_UNKNOWN | FBT_STEP_TEAM_KNOWN | FBT_STEP_PROFILED;
 
 	to->header.flags = (uint16_t)((to->header.flags & (from->header.flags | ~all)) |
 				      (from->header.flags & any));
@@ -226,7 +226,7 @@ static void add_figures(struct fbt_step *to, const struct fbt_step *from)
 	to->run_delay_ns = add_saturating(to->run_delay_ns, from->run_delay_ns);
 	to->minor_faults += from->minor_faults;
 	to->major_faults += from->major_faults;
-	to->cpu_ns = add_saturating(to->cpu_ns, from->cpu_ns);
+	to->cpu_ns += from->cpu_ns; /* one that is less than 0 takes from the others */
 	to->asleep_ns = add_saturating(to->asleep_ns, from->asleep_ns);
 	to->fault_wait_ns = add_saturating(to->fault_wait_ns, from->fault_wait_ns);
 	add_sums(to, from);
@@ -453,28 +453,32 @@ static bool was_unwatched(const struct future *future, const struct fbt_step *po
 /*
  * Finds the future that this poll continues, if any. Ends a future that this poll shows to be over.
  */
-static int find_begun(struct futures *futures, const struct fbt_step *poll, struct future **begun)
+static int find_begun(struct futures *futures, const struct fbt_step *poll, uint64_t *cut,
+		      struct future **begun)
 {
 	struct future *future = find(futures, poll);
 
 	*begun = NULL;
 	if (!future)
 		return 0;
+	/* It may have become ready meanwhile, also if another one begins at its address. */
+	if (was_unwatched(future, poll)) {
+		cut[future->step.record.kind]++;
+		return end_future(futures, future, FBT_END_TRUNCATED);
+	}
 	if (poll->state_before < FBT_FUTURE_AWAITS)
 		return end_future(futures, future, FBT_END_UNWOUND);
-	if (was_unwatched(future, poll))
-		return end_future(futures, future, FBT_END_TRUNCATED);
 	*begun = future;
 	return 0;
 }
 
-int futures__take(struct futures *futures, struct step *poll, uint64_t *late)
+int futures__take(struct futures *futures, struct step *poll, uint64_t *late, uint64_t *cut)
 {
 	struct fbt_step *record = &poll->record;
 	enum fbt_step_end end;
 	bool is_over = has_ended(record, &end);
 	struct future *future;
-	int err = find_begun(futures, record, &future), result = 0;
+	int err = find_begun(futures, record, cut, &future), result = 0;
 
 	if (!future && record->state_before >= FBT_FUTURE_AWAITS) {
 		++*late;

@@ -39,9 +39,10 @@ void futures__free(struct futures *futures);
  * it. The step ends with the poll after which the future is ready. It is unwound if the future
  * panicked or was dropped. A drop shows only when another future begins at the same address; the
  * step then ends with its last poll. Polls of a future that began before the window belong to no
- * step: *late counts them. 0 or the first -errno.
+ * step: *late counts them. If the probes were off while the future awaited, its step is truncated,
+ * which cut counts by kind, and *late counts its later polls. 0 or the first -errno.
  */
-int futures__take(struct futures *futures, struct step *poll, uint64_t *late);
+int futures__take(struct futures *futures, struct step *poll, uint64_t *late, uint64_t *cut);
 
 /* The process has ended or called execve at time_ns: its futures end then. */
 int futures__end_process(struct futures *futures, uint32_t tgid, uint64_t time_ns);

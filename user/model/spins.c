@@ -96,12 +96,15 @@ static uint64_t end_of(const struct fbt_call *call)
 	return call->start_ns + call->duration_ns;
 }
 
+static uint64_t most_code_ns(const struct fbt_call *before)
+{
+	return clamp_u64(call_longest_ns(before) / 2, BETWEEN_NS, SPIN_BETWEEN_MAX_NS);
+}
+
 /* An interrupt may take longer than the code between two calls: a long row has gone on before. */
 static uint64_t most_between_ns(const struct spin *spin, const struct fbt_call *before)
 {
-	uint64_t most_ns = max_u64(call_longest_ns(before) / 2, spin->ns / ROW_PART);
-
-	return max_u64(min_u64(most_ns, SPIN_BETWEEN_MAX_NS), BETWEEN_NS);
+	return max_u64(min_u64(spin->ns / ROW_PART, SPIN_BETWEEN_MAX_NS), most_code_ns(before));
 }
 
 /*
@@ -112,25 +115,27 @@ static bool joins(struct spin_search *search, struct spin *spin, const struct fb
 		  const struct fbt_call *call, enum way way)
 {
 	uint64_t between_ns = sub_saturating(call->start_ns, end_of(before));
-	uint64_t most_ns = most_between_ns(spin, before), delay_ns;
+	uint64_t most_ns = most_between_ns(spin, before), part_ns;
 	uint64_t *unseen_ns = &search->unseen_ns[way == WAY_FUTEX ? FBT_FUTEX : FBT_OTHER];
 
 	if (way == WAY_FUTEX && call->args[0] != before->args[0])
 		return false;
-	if (between_ns <= most_ns) {
+	if (between_ns <= most_code_ns(before)) {
 		spin->ns += between_ns;
 		return true;
 	}
-	/* It had no CPU for most of that. */
-	if (between_ns <= most_ns + search->delay_ns) {
-		delay_ns = take_u64(between_ns, &search->delay_ns);
-		spin->delay_ns += delay_ns;
+	/* It had no CPU for most of that; or, where the step had one all the time, an interrupt. */
+	if (between_ns <= add_saturating(most_ns, search->delay_ns)) {
+		part_ns = take_u64(between_ns, &search->delay_ns);
+		spin->delay_ns += part_ns;
 		spin->ns += between_ns;
 		return true;
 	}
 	if (!search->step->record.lost_calls || call->nr != before->nr || !*unseen_ns)
 		return false;
-	spin->ns += take_u64(between_ns, unseen_ns);
+	part_ns = take_u64(between_ns, unseen_ns);
+	spin->unseen_ns += part_ns;
+	spin->ns += part_ns;
 	spin->partial = true;
 	return true;
 }
@@ -246,6 +251,13 @@ bool spin_search_next(struct spin_search *search, struct spin *spin)
 			return true;
 	}
 	return false;
+}
+
+uint64_t spin_code_ns(const struct spin *spin)
+{
+	uint64_t known_ns = add_saturating(spin->calls_ns, spin->unseen_ns);
+
+	return sub_saturating(spin->ns, add_saturating(known_ns, spin->delay_ns));
 }
 
 void spins_find(const struct window *window, struct step *step)

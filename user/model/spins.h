@@ -50,6 +50,9 @@ void spin_search_begin(struct spin_search *search, const struct window *window,
 /* The next wait; false: there is no more. */
 bool spin_search_next(struct spin_search *search, struct spin *spin);
 
+/* The time of the code between its calls, without that for which it had no CPU. */
+uint64_t spin_code_ns(const struct spin *spin);
+
 /* Sets step->spins. */
 void spins_find(const struct window *window, struct step *step);
 

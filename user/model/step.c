@@ -99,16 +99,16 @@ static uint64_t cpu_in_calls_ns(const struct fbt_step *record)
 	return sub_saturating(ns, record->asleep_ns);
 }
 
-/* Time on a CPU outside of calls, without page faults that were timed. */
 /*
  * Less than 0 counts as 0: what the host of a virtual machine took before the step may count in it,
  * as the kernel notices that at the next tick or switch.
  */
 static uint64_t cpu_ns(const struct fbt_step *record)
 {
-	return (int64_t)record->cpu_ns > 0 ? record->cpu_ns : 0;
+	return not_negative(record->cpu_ns);
 }
 
+/* Time on a CPU outside of calls, without page faults that were timed. */
 static uint64_t own_cpu_ns(const struct step *step)
 {
 	uint64_t ns = sub_saturating(cpu_ns(&step->record), cpu_in_calls_ns(&step->record));
@@ -172,7 +172,7 @@ void step_join_gap(struct step *step, struct fbt_gap *next)
 
 	if (is_own) {
 		step->gap.known = true;
-		step->gap.cpu_ns = take_u64(next->cpu_ns, &left_ns);
+		step->gap.cpu_ns = take_u64(not_negative(next->cpu_ns), &left_ns);
 		step->gap.delay_ns = take_u64(next->delay_ns, &left_ns);
 		if (step_calls_known(step))
 			step->gap.off_ns = sub_saturating(left_ns, record->gap_syscall_ns);

@@ -69,12 +69,13 @@ struct spin {
 	 */
 	uint64_t ns;
 	uint64_t calls;
-	uint64_t calls_ns; /* of ns, in calls */
-	uint64_t delay_ns; /* of ns, outside of calls, waiting for a CPU; as far as is known */
-	uint32_t nr;	   /* of the call that took most of that */
-	bool partial;	   /* records in it were lost: there were more calls */
-	size_t first;	   /* in step->calls; */
-	size_t end;	   /* after the last one */
+	uint64_t calls_ns;  /* of ns, in calls */
+	uint64_t delay_ns;  /* of ns, outside of calls, waiting for a CPU; as far as is known */
+	uint64_t unseen_ns; /* of ns, in calls whose records were lost */
+	uint32_t nr;	    /* of the call that took most of that */
+	bool partial;	    /* records in it were lost: there were more calls */
+	size_t first;	    /* in step->calls; */
+	size_t end;	    /* after the last one */
 };
 
 /* The waits of one step. All 0: none, or its calls are not known. */

@@ -785,6 +785,11 @@ const char *lost_cause_name(enum fbt_lost_cause cause)
 	return "unknown";
 }
 
+uint64_t window__cut_steps(const struct window *window, uint32_t kind)
+{
+	return add_saturating(window->sampling[kind].cut_steps, window->cut_futures[kind]);
+}
+
 double window__sampled_percent(const struct window *window, uint32_t kind)
 {
 	const struct fbt_sampling *sampling = &window->sampling[kind];

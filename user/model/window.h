@@ -155,7 +155,8 @@ struct window {
 	struct fbt_sampling sampling[FBT_KIND_COUNT]; /* its kind is 0 if it is not sampled */
 	struct fbt_ends ends[FBT_KIND_COUNT];	      /* its kind is 0 if nothing is known */
 	struct fbt_probes probes[FBT_KIND_COUNT];     /* the same */
-	uint64_t late_polls[FBT_KIND_COUNT];	      /* of futures from before the window */
+	uint64_t late_polls[FBT_KIND_COUNT];	      /* of futures whose begin is in no step */
+	uint64_t cut_futures[FBT_KIND_COUNT];	      /* awaited while their probes were off */
 	VEC(struct process *) processes;	      /* by tgid; equal tgids by age */
 	VEC(struct thread) threads;		      /* by tid */
 	uint64_t nameless_threads;		      /* threads whose names found no room */
@@ -271,6 +272,9 @@ const char *window__step_source(const struct window *window, uint32_t kind);
 
 /* Share of time in which the probes of a sampled step function were on; 0 if it is not sampled. */
 double window__sampled_percent(const struct window *window, uint32_t kind);
+
+/* Steps that were cut off as the probes of their function were switched off. */
+uint64_t window__cut_steps(const struct window *window, uint32_t kind);
 
 /* Calls per second of that function while its probes were on. */
 uint64_t window__sampled_calls_per_s(const struct window *window, uint32_t kind);

@@ -600,7 +600,7 @@ static void write_sampling(struct json *json, const struct window *window, uint3
 	json_uint(json, "calls", sampling->calls);
 	json_double(json, "calls_per_s", (double)window__sampled_calls_per_s(window, index));
 	json_uint(json, "cost_percent", sampling->cost_percent);
-	json_uint(json, "cut_steps", sampling->cut_steps);
+	json_uint(json, "cut_steps", window__cut_steps(window, index));
 	json_object_end(json);
 }
 

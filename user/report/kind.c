@@ -205,7 +205,7 @@ static void write_sampling(const struct report *report, uint32_t index)
 		     FORMAT_PERCENT(window__sampled_percent(report->window, index)),
 		     FORMAT_COUNT(sampling->calls),
 		     FORMAT_COUNT(window__sampled_calls_per_s(report->window, index)),
-		     FORMAT_COUNT(sampling->cut_steps));
+		     FORMAT_COUNT(window__cut_steps(report->window, index)));
 	report_field(
 		report, "",
 		"durations are those of the steps seen, probe cost included; counts, sums and gaps "

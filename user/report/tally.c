@@ -822,7 +822,7 @@ uint64_t tally_cut_steps(const struct tally *tally, const struct window *window,
 	const struct tally_kind *seen = tally->kinds[kind];
 
 	/* Of one whose record was lost nothing is known. */
-	return seen ? min_u64(window->sampling[kind].cut_steps, seen->ends[FBT_END_TRUNCATED]) : 0;
+	return seen ? min_u64(window__cut_steps(window, kind), seen->ends[FBT_END_TRUNCATED]) : 0;
 }
 
 uint64_t tally_all_cut_steps(const struct tally *tally, const struct window *window)

@@ -220,9 +220,11 @@ static void write_function(const struct report *report, const char *label, uint3
 			     "that does the work, and is not async, has whole steps");
 	if (late_polls)
 		report_field(report, "",
-			     "%s poll%s of futures that began before the window: in no "
-			     "step",
-			     FORMAT_COUNT(late_polls), plural(late_polls));
+			     "%s poll%s of futures that began before the window%s: in no step",
+			     FORMAT_COUNT(late_polls), plural(late_polls),
+			     report->window->sampling[index].kind
+				     ? ", or awaited while the probes were off"
+				     : "");
 	if (ends->unseen_steps)
 		report_field(report, "", "%s call%s not traced: no probe was where they end",
 			     FORMAT_COUNT(ends->unseen_steps), plural(ends->unseen_steps));

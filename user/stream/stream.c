@@ -332,7 +332,7 @@ static bool has_stalls(const struct fbt_stalls *stalls)
 static bool has_gap(const struct fbt_ring_step *ring)
 {
 	return ring->step.header.flags & FBT_STEP_CPU_KNOWN &&
-	       ring->step.gap_ns > add_saturating(ring->gap.cpu_ns, GAP_MIN_NS);
+	       ring->step.gap_ns > add_saturating(not_negative(ring->gap.cpu_ns), GAP_MIN_NS);
 }
 
 static void send_step(struct stream *stream, struct fbt_ring_step *ring)

@@ -123,6 +123,112 @@ static void after_its_last_call_a_thread_may_have_waited_for_a_cpu_only(void **s
 	assert_int_equal(split(fixture).ns[CAUSE_RUN_QUEUE], 20 * MS);
 }
 
+/* Between two polls it had no CPU; its own code before that is work. */
+static void a_gap_without_a_cpu_is_taken_from_the_step_once(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t polls_ns = 11 * 2 * US, gaps_ns = 10 * 800 * US;
+	struct cause_times times;
+
+	fixture->step = make_step(8 * MS + polls_ns + gaps_ns);
+	for (int i = 0; i < 11; i++) {
+		struct fbt_call *call = add_call(&fixture->step, "epoll_wait", 2 * US);
+
+		call->start_ns += i ? 800 * US : 8 * MS;
+	}
+	fixture->step.record.run_delay_ns = gaps_ns;
+	spins_find(fixture->window, &fixture->step);
+	assert_int_equal(fixture->step.spins.longest.delay_ns, gaps_ns);
+	times = split(fixture);
+	assert_int_equal(times.ns[CAUSE_SLEEP], polls_ns + gaps_ns);
+	assert_int_equal(times.ns[CAUSE_RUN_QUEUE], 0);
+	assert_int_equal(cause_work_ns(&times), 8 * MS);
+}
+
+/* As long as half of a nap it is code, wherever the step waited for a CPU. */
+static void code_of_a_row_is_no_wait_for_a_cpu(void **state)
+{
+	struct fixture *fixture = *state;
+	struct cause_times times;
+
+	for (int i = 0; i < 40; i++)
+		add_call(&fixture->step, "nanosleep", MS)->start_ns += i ? 400 * US : 0;
+	fixture->step.record.run_delay_ns = 30 * MS;
+	spins_find(fixture->window, &fixture->step);
+	times = split(fixture);
+	assert_int_equal(times.ns[CAUSE_SLEEP], 40 * MS + 39 * 400 * US);
+	assert_int_equal(times.ns[CAUSE_RUN_QUEUE], 30 * MS);
+}
+
+/* Some records in the row were lost, and what lies there is less than code may take. */
+static void a_short_gap_of_lost_calls_is_taken_from_the_step_once(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_step *record = &fixture->step.record;
+
+	for (int i = 0; i < 100; i++)
+		add_call(&fixture->step, "sched_yield", 2 * US)->start_ns += i == 50 ? 500 * US : 0;
+	record->lost_calls = 100;
+	record->sums[FBT_OTHER].calls += 100;
+	record->sums[FBT_OTHER].ns += 400 * US;
+	spins_find(fixture->window, &fixture->step);
+	assert_int_equal(fixture->step.spins.ns, 600 * US);
+	assert_int_equal(split(fixture).ns[CAUSE_SLEEP], 600 * US);
+}
+
+/* 48 ms in 20,000 calls, between two parts of a row of 100 that have records. */
+static void spin_and_lose(struct fixture *fixture)
+{
+	struct fbt_step *record = &fixture->step.record;
+
+	for (int i = 0; i < 100; i++) {
+		uint64_t between_ns = i == 50 ? 50 * MS : US;
+		struct fbt_call *call = add_call(&fixture->step, "sched_yield", 2 * US);
+
+		call->start_ns += i ? between_ns : 0;
+	}
+	record->lost_calls = 20000;
+	record->sums[FBT_OTHER].calls += 20000;
+	record->sums[FBT_OTHER].ns += 48 * MS;
+	spins_find(fixture->window, &fixture->step);
+}
+
+static void lost_calls_of_a_spin_are_part_of_the_wait(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t spun_ns = 48 * MS + 100 * 2 * US + 98 * US;
+	struct cause_times times;
+
+	spin_and_lose(fixture);
+	assert_int_equal(fixture->step.spins.ns, spun_ns);
+	times = split(fixture);
+	assert_int_equal(times.ns[CAUSE_SLEEP], spun_ns);
+	assert_int_equal(times.ns[CAUSE_OTHER_CALLS], 0);
+	/* With their waits for a CPU, but not with those of the step outside of calls. */
+	fixture->step.record.call_delay_ns[FBT_OTHER] = 30 * MS;
+	fixture->step.record.run_delay_ns = 5 * MS;
+	times = split(fixture);
+	assert_int_equal(times.ns[CAUSE_SLEEP], spun_ns);
+	assert_int_equal(times.ns[CAUSE_RUN_QUEUE], 5 * MS);
+	add_peer(fixture, 8, FBT_PEER_MEMORY)->stopped_ns = 53 * MS;
+	assert_int_equal(cause_of(fixture, "waited 48.3 ms (usually none) for worker (pid 8), "
+					   "which was stopped by a signal (SIGSTOP or alike); spun "
+					   "in at least 100 sched_yield"),
+			 CAUSE_PEER_PROCESS);
+}
+
+static void other_lost_calls_are_not_part_of_the_wait(void **state)
+{
+	struct fixture *fixture = *state;
+
+	spin_and_lose(fixture);
+	/* More than lies between the two parts. */
+	fixture->step.record.sums[FBT_OTHER].ns += 20 * MS;
+	spins_find(fixture->window, &fixture->step);
+	assert_int_equal(split(fixture).ns[CAUSE_SLEEP], 50 * MS + 100 * 2 * US + 98 * US);
+	assert_int_equal(split(fixture).ns[CAUSE_OTHER_CALLS], 18 * MS);
+}
+
 static void the_peer_that_explains_the_wait_is_the_cause(void **state)
 {
 	struct fixture *fixture = *state;
@@ -379,6 +485,11 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_spin_is_one_wait),
+		TEST(a_gap_without_a_cpu_is_taken_from_the_step_once),
+		TEST(code_of_a_row_is_no_wait_for_a_cpu),
+		TEST(a_short_gap_of_lost_calls_is_taken_from_the_step_once),
+		TEST(lost_calls_of_a_spin_are_part_of_the_wait),
+		TEST(other_lost_calls_are_not_part_of_the_wait),
 		TEST(after_its_last_call_a_thread_may_have_waited_for_a_cpu_only),
 		TEST(the_peer_that_explains_the_wait_is_the_cause),
 		TEST(a_peer_explains_nothing_that_was_not_seen),

@@ -16,6 +16,7 @@ struct fixture {
 	struct step steps[KEPT]; /* the latest steps; their calls are freed */
 	uint64_t count;
 	uint64_t late;
+	uint64_t cut[FBT_KIND_COUNT];
 	size_t calls;  /* of all steps */
 	size_t beside; /* what they had beside these */
 	int result;    /* what the receiver returns */
@@ -72,7 +73,7 @@ static struct step poll_of(uint64_t address, uint32_t tid, uint64_t start_ns, ui
 
 static int take(struct fixture *fixture, struct step poll)
 {
-	int err = futures__take(fixture->futures, &poll, &fixture->late);
+	int err = futures__take(fixture->futures, &poll, &fixture->late, fixture->cut);
 
 	step_clear(&poll);
 	return err;
@@ -123,6 +124,19 @@ static void polls_of_a_future_are_one_step(void **state)
 	assert_int_equal(last(fixture)->sums[FBT_READ].calls, 3);
 	assert_int_equal(last(fixture)->sums[FBT_READ].max_ns, 3);
 	assert_int_equal(futures__count(fixture->futures), 0);
+}
+
+/* What the host took before a poll may count in it: see step_split. */
+static void a_poll_of_less_than_no_time_on_a_cpu_takes_from_the_others(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step second = poll_of(0x100, 8, 1050, 3, 4);
+
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	second.record.cpu_ns = (uint64_t)-8;
+	assert_int_equal(take(fixture, second), 0);
+	take_poll(fixture, 0x100, 8, 1100, 4, FBT_FUTURE_READY);
+	assert_int_equal(last(fixture)->cpu_ns, 6 - 8 + 6);
 }
 
 /* A step has none of a poll's fields, so that later stages do not take it for a poll. */
@@ -285,10 +299,33 @@ static void a_future_that_was_not_watched_for_a_time_is_cut_off(void **state)
 	assert_int_equal(fixture->count, 1);
 	assert_int_equal(last(fixture)->end, FBT_END_TRUNCATED);
 	assert_int_equal(last(fixture)->end_ns, 1010);
+	assert_int_equal(fixture->cut[1], 1);
+	assert_int_equal(fixture->late, 1);
 	assert_int_equal(take(fixture, third), 0);
 	assert_int_equal(futures__flush(fixture->futures, 9000), 0);
 	assert_int_equal(last(fixture)->end_ns, 2030);
 	assert_int_equal(last(fixture)->await_ns, 0);
+	assert_int_equal(fixture->cut[1], 1);
+}
+
+/* It may have become ready meanwhile. */
+static void a_future_whose_address_is_used_again_unwatched_is_cut_off(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step first = poll_of(0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	struct step second = poll_of(0x100, 8, 2000, FBT_FUTURE_NEW, FBT_FUTURE_READY);
+
+	first.record.header.flags |= FBT_STEP_SAMPLED;
+	first.record.turn = 1;
+	second.record.header.flags |= FBT_STEP_SAMPLED;
+	second.record.turn = 2;
+	assert_int_equal(take(fixture, first), 0);
+	assert_int_equal(take(fixture, second), 0);
+	assert_int_equal(fixture->count, 2);
+	assert_int_equal(fixture->steps[0].record.end, FBT_END_TRUNCATED);
+	assert_int_equal(last(fixture)->end, FBT_END_RETURN);
+	assert_int_equal(fixture->cut[1], 1);
+	assert_int_equal(fixture->late, 0);
 }
 
 static void a_poll_that_was_lost_shows(void **state)
@@ -316,6 +353,19 @@ static void what_one_poll_does_not_know_the_step_does_not(void **state)
 							      FBT_STEP_OTHER_UNKNOWN |
 							      FBT_STEP_TEAM_KNOWN);
 	assert_int_equal(last(fixture)->starved_tid, 9);
+}
+
+/* Such a step is not judged: PyTorch's profiler may have made it slow. */
+static void a_step_of_which_one_poll_was_profiled_was_profiled(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step second = poll_of(0x100, 8, 1050, 3, 4);
+
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	second.record.header.flags |= FBT_STEP_PROFILED;
+	assert_int_equal(take(fixture, second), 0);
+	take_poll(fixture, 0x100, 8, 1100, 4, FBT_FUTURE_READY);
+	assert_true(last(fixture)->header.flags & FBT_STEP_PROFILED);
 }
 
 static void add_test_calls(struct step *poll, size_t count)
@@ -351,16 +401,16 @@ static void calls_of_all_polls_are_kept_up_to_a_limit(void **state)
 
 	(void)state;
 	assert_non_null(futures);
-	assert_int_equal(futures__take(futures, &poll, &late), 0);
+	assert_int_equal(futures__take(futures, &poll, &late, NULL), 0);
 	assert_int_equal(poll.calls.count, 0);
 	poll = poll_with_calls(1050, 3, FBT_FUTURE_READY, 7);
-	assert_int_equal(futures__take(futures, &poll, &late), 0);
+	assert_int_equal(futures__take(futures, &poll, &late, NULL), 0);
 	assert_int_equal(kept_calls, 12);
 	vec_free(&poll.calls);
 	poll = poll_with_calls(2000, FBT_FUTURE_NEW, 3, STEP_CALLS_MAX - 1);
-	assert_int_equal(futures__take(futures, &poll, &late), 0);
+	assert_int_equal(futures__take(futures, &poll, &late, NULL), 0);
 	poll = poll_with_calls(2050, 3, FBT_FUTURE_READY, 2);
-	assert_int_equal(futures__take(futures, &poll, &late), 1);
+	assert_int_equal(futures__take(futures, &poll, &late, NULL), 1);
 	assert_int_equal(kept_calls, STEP_CALLS_MAX);
 	vec_free(&poll.calls);
 	futures__free(futures);
@@ -601,6 +651,9 @@ int main(void)
 						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(polls_of_a_future_are_one_step, open_fixture,
 						close_fixture),
+		cmocka_unit_test_setup_teardown(
+			a_poll_of_less_than_no_time_on_a_cpu_takes_from_the_others, open_fixture,
+			close_fixture),
 		cmocka_unit_test_setup_teardown(a_step_is_no_poll, open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(futures_in_turns_on_one_thread_are_apart,
 						open_fixture, close_fixture),
@@ -622,9 +675,14 @@ int main(void)
 						close_fixture),
 		cmocka_unit_test_setup_teardown(a_future_that_was_not_watched_for_a_time_is_cut_off,
 						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(
+			a_future_whose_address_is_used_again_unwatched_is_cut_off, open_fixture,
+			close_fixture),
 		cmocka_unit_test_setup_teardown(a_poll_that_was_lost_shows, open_fixture,
 						close_fixture),
 		cmocka_unit_test_setup_teardown(what_one_poll_does_not_know_the_step_does_not,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(a_step_of_which_one_poll_was_profiled_was_profiled,
 						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(calls_of_all_polls_are_kept_up_to_a_limit,
 						open_fixture, close_fixture),

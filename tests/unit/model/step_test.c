@@ -73,11 +73,8 @@ static void a_gap_of_another_step_is_dropped(void **state)
 
 static void the_parts_of_a_gap_fit_into_it(void **state)
 {
-	struct fbt_gap gap = {.tgid = 7,
-			      .tid = 8,
-			      .start_ns = 1000,
-			      .cpu_ns = UINT64_MAX,
-			      .delay_ns = UINT64_MAX};
+	struct fbt_gap gap = {
+		.tgid = 7, .tid = 8, .start_ns = 1000, .cpu_ns = INT64_MAX, .delay_ns = UINT64_MAX};
 	struct step step = make_gap_step(900, 0);
 
 	step_join_gap(&step, &gap);
@@ -116,6 +113,17 @@ static struct step known_step(void)
 				     .call_delay_ns = {[FBT_FUTEX] = 100},
 				     .sums = {[FBT_FUTEX] = {.ns = 260}, [FBT_READ] = {.ns = 40}},
 			     }};
+}
+
+static void less_than_no_time_on_a_cpu_is_none_of_a_gap(void **state)
+{
+	struct fbt_gap gap = {.tgid = 7, .tid = 8, .start_ns = 1000, .cpu_ns = (uint64_t)-5};
+	struct step step = make_gap_step(900, 200);
+
+	step_join_gap(&step, &gap);
+	assert_true(step.gap.known);
+	assert_int_equal(step.gap.cpu_ns, 0);
+	assert_int_equal(step.gap.off_ns, 900 - 200);
 }
 
 static void less_than_no_time_on_a_cpu_is_none(void **state)
@@ -397,6 +405,7 @@ int main(void)
 		cmocka_unit_test(a_gap_is_known_if_its_record_came),
 		cmocka_unit_test(a_gap_of_another_step_is_dropped),
 		cmocka_unit_test(the_parts_of_a_gap_fit_into_it),
+		cmocka_unit_test(less_than_no_time_on_a_cpu_is_none_of_a_gap),
 		cmocka_unit_test(parts_of_a_step_are_what_was_measured),
 		cmocka_unit_test(less_than_no_time_on_a_cpu_is_none),
 		cmocka_unit_test(timed_page_faults_are_a_part),

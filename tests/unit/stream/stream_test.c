@@ -476,6 +476,23 @@ static void an_ended_thread_waits_for_all_events(void **state)
 	assert_int_equal(shared->slots[index].state, FBT_SLOT_FREE);
 }
 
+/* As if the host of the machine had taken more than the gap had. */
+static void a_gap_with_less_than_no_time_on_a_cpu_is_sent(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_ring_step *ring = add_event(fixture, 1, FBT_EVENT_STEP, sizeof(*ring));
+
+	ring->step.header.flags = FBT_STEP_CPU_KNOWN;
+	ring->step.tgid = (__u32)getpid();
+	ring->step.tid = TID;
+	ring->step.gap_ns = 5000000;
+	ring->gap.cpu_ns = (__u64)-20000;
+	stream__drain(fixture->stream);
+	assert_int_equal(fixture->keeper.count, 2);
+	kept(&fixture->keeper, 0, FBT_EVENT_GAP);
+	kept(&fixture->keeper, 1, FBT_EVENT_STEP);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -494,6 +511,7 @@ int main(void)
 		TEST(an_open_call_that_gave_the_cpu_away_says_so),
 		TEST(an_open_call_outside_of_steps_has_none),
 		TEST(memory_that_a_stall_took_is_given_back),
+		TEST(a_gap_with_less_than_no_time_on_a_cpu_is_sent),
 		TEST(a_wake_is_sent_before_its_step_with_the_name_of_the_waker),
 		TEST(an_ended_thread_waits_for_all_events),
 	};
