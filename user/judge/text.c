@@ -629,7 +629,7 @@ static void add_transfer(struct line *line, const struct cause *cause)
 			 FORMAT_COUNT(cause->copies));
 }
 
-/* What it did most of the time in the last of the waits that it ended. */
+/* What it did most of the time in the waits that it ended. */
 static const char *holder_words(const struct cause *cause)
 {
 	uint64_t cpu_ns = cause->waker.cpu_ns;
