@@ -148,6 +148,44 @@ static void a_memory_limit_that_explains_little_is_not_told(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* A thread that waited 100 ms for a CPU while it ran for 200 ms. */
+static void add_thread(struct fixture *fixture, uint32_t tid, uint16_t flags)
+{
+	struct process *process = window__touch_process(fixture->window, 42);
+	const struct fbt_thread_use use = {.header.flags = FBT_USE_CPU_KNOWN | flags,
+					   .tgid = 42,
+					   .tid = tid,
+					   .cpu_ns = 200 * MS,
+					   .delay_ns = 100 * MS};
+
+	assert_non_null(process);
+	assert_int_equal(thread_table_add(&process->threads, &use), 0);
+}
+
+static void threads_that_run_steps_are_none_of_the_others(void **state)
+{
+	struct fixture *fixture = *state;
+
+	write_steps(fixture, 1, 100, 40 * MS, 0);
+	for (uint32_t i = 0; i < 20; i++)
+		add_thread(fixture, 50 + i, 0);
+	/* More than are kept. */
+	for (uint32_t i = 0; i < 100; i++)
+		add_thread(fixture, 100 + i, FBT_USE_STEPS);
+	finish(fixture);
+	assert_says(fixture->text, "the other threads of process 42 waited for a CPU for 2.00 s");
+}
+
+static void without_steps_all_threads_count(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint32_t i = 0; i < 100; i++)
+		add_thread(fixture, 100 + i, FBT_USE_STEPS);
+	finish(fixture);
+	assert_says(fixture->text, "the threads of process 42 waited for a CPU for 10.0 s");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +195,8 @@ int main(void)
 		TEST(the_time_of_copies_is_told_as_all_of_it),
 		TEST(what_a_memory_limit_costs_all_steps_is_found_as_such),
 		TEST(a_memory_limit_that_explains_little_is_not_told),
+		TEST(threads_that_run_steps_are_none_of_the_others),
+		TEST(without_steps_all_threads_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
