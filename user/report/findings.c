@@ -301,7 +301,8 @@ static const char *limit_words(const struct tally_kind *kind, enum step_part par
 	*text = '\0';
 	if (!is_memory_limit(kind, part))
 		return text;
-	line_add(&line, " (its cgroup was at its memory limit ");
+	line_add(&line, " (its cgroup was at its memory limit %s",
+		 kind->limited.count > 1 ? "at least " : "");
 	line_add_times(&line, kind->limited_hits);
 	line_add(&line, ")");
 	return text;

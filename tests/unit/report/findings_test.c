@@ -107,17 +107,23 @@ static void the_time_of_copies_is_told_as_all_of_it(void **state)
 	assert_has_not(fixture->text, "more than usual");
 }
 
-/* Steps of which wait_ns were waits for a disk, at a memory limit that was reached hits times in
- * each. */
+/* A step of which wait_ns were waits for a disk, at a memory limit that was reached hits times. */
+static struct step faulting_step(struct fixture *fixture, uint64_t wait_ns, uint32_t hits)
+{
+	struct step step = waiting_step(fixture, 1, 40 * MS, 0);
+
+	step.record.cpu_ns -= wait_ns;
+	step.record.asleep_ns = step.record.fault_wait_ns = wait_ns;
+	step.record.major_faults = 1280;
+	step.record.limits.memory_hits = hits;
+	return step;
+}
+
 static void write_faulting(struct fixture *fixture, int count, uint64_t wait_ns, uint32_t hits)
 {
 	for (int i = 0; i < count; i++) {
-		struct step step = waiting_step(fixture, 1, 40 * MS, 0);
+		struct step step = faulting_step(fixture, wait_ns, hits);
 
-		step.record.cpu_ns -= wait_ns;
-		step.record.asleep_ns = step.record.fault_wait_ns = wait_ns;
-		step.record.major_faults = 1280;
-		step.record.limits.memory_hits = hits;
 		write_step(fixture, &step);
 	}
 }
@@ -132,6 +138,22 @@ static void what_a_memory_limit_costs_all_steps_is_found_as_such(void **state)
 	finish(fixture);
 	assert_says(fixture->text, PAGES_WAIT " (its cgroup was at its memory limit 1,000 times): "
 					      "raise the memory limit of its cgroup");
+}
+
+/* All of them see the counter of one cgroup. */
+static void what_several_threads_count_of_one_limit_is_counted_once(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint32_t i = 0; i < 80; i++) {
+		struct step step = faulting_step(fixture, 10 * MS, 10);
+
+		step.record.tid = 50 + i % 8;
+		write_step(fixture, &step);
+	}
+	finish(fixture);
+	assert_says(fixture->text, "(its cgroup was at its memory limit at least 100 times): "
+				   "raise the memory limit of its cgroup");
 }
 
 /* A limit that is reached too seldom for as many page faults, or in few of the steps. */
@@ -194,6 +216,7 @@ int main(void)
 		TEST(what_was_inferred_hides_no_wait_that_was_measured),
 		TEST(the_time_of_copies_is_told_as_all_of_it),
 		TEST(what_a_memory_limit_costs_all_steps_is_found_as_such),
+		TEST(what_several_threads_count_of_one_limit_is_counted_once),
 		TEST(a_memory_limit_that_explains_little_is_not_told),
 		TEST(threads_that_run_steps_are_none_of_the_others),
 		TEST(without_steps_all_threads_count),
