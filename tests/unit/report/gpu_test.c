@@ -105,6 +105,18 @@ static void the_figures_of_a_kind_are_shown_per_step(void **state)
 	assert_has_not(text, "! ");
 }
 
+static void spinning_is_told_of_steps_in_which_it_is_known(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step_gpu *gpu = make_gpu();
+
+	gpu->calls_known = false;
+	gpu->sync_spin_ns = 0;
+	add_gpu_step(fixture, gpu);
+	add_gpu_step(fixture, make_gpu());
+	assert_says(finish(fixture), "; 1.00 ms spinning");
+}
+
 static void verdicts_are_shared_out(void **state)
 {
 	struct fixture *fixture = *state;
@@ -427,6 +439,7 @@ int main(void)
 		TEST(without_a_word_on_gpus_there_is_none),
 		TEST(the_headline_says_what_the_gpu_waited_for),
 		TEST(the_figures_of_a_kind_are_shown_per_step),
+		TEST(spinning_is_told_of_steps_in_which_it_is_known),
 		TEST(verdicts_are_shared_out),
 		TEST(incomplete_steps_are_marked),
 		TEST(of_incomplete_steps_no_mean_is_told),
