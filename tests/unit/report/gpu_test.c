@@ -416,6 +416,25 @@ static void the_report_for_programs_has_them_in_nanoseconds(void **state)
 	free_fixture(fixture);
 }
 
+static void of_incomplete_steps_no_share_is_told_to_programs(void **state)
+{
+	struct fixture *fixture = new_fixture(REPORT_JSON);
+	struct step_gpu *gpu = make_gpu();
+	struct json_object *root, *kind;
+
+	(void)state;
+	gpu->complete = false;
+	add_gpu(fixture);
+	add_gpu_step(fixture, gpu);
+	root = json_tokener_parse(finish(fixture));
+	assert_non_null(root);
+	kind = member(json_object_array_get_idx(member(root, "kinds"), 0), "gpu");
+	assert_int_equal(json_object_get_int64(member(kind, "complete_steps")), 0);
+	assert_null(member(kind, "busy_percent"));
+	json_object_put(root);
+	free_fixture(fixture);
+}
+
 static void without_records_the_report_for_programs_says_null(void **state)
 {
 	struct fixture *fixture = new_fixture(REPORT_JSON);
@@ -454,6 +473,7 @@ int main(void)
 		TEST(records_that_ended_early_are_warned_of_and_explained),
 		TEST(no_line_is_wider_than_eighty_columns),
 		cmocka_unit_test(the_report_for_programs_has_them_in_nanoseconds),
+		cmocka_unit_test(of_incomplete_steps_no_share_is_told_to_programs),
 		cmocka_unit_test(without_records_the_report_for_programs_says_null),
 	};
 
