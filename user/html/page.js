@@ -820,10 +820,13 @@ function trust() {
 			lines.push(`${count(kind.untraced_steps)} calls of ${kindLabel(kind.number)} were not traced.`);
 	}
 	if (cost) {
-		lines.push(`A traced system call costs ${three(cost.per_call_ps / 1000)} ns, a step up to ${duration(cost.per_step_ns)}: ` +
-			`${tenths(cost.added_percent)} of the target's time. Calls shorter than ${duration(cost.floor_ns)} cannot be told apart.`);
+		const measured = cost.added_percent !== null;
+
+		lines.push(measured ? `A traced system call costs ${three(cost.per_call_ps / 1000)} ns, a step up to ${duration(cost.per_step_ns)}: ` +
+			`${tenths(cost.added_percent)} of the target's time. Calls shorter than ${duration(cost.floor_ns)} cannot be told apart.`
+			: "What tracing adds to the target was not measured.");
 		if (cost.added_by_gpu_records_ns)
-			lines.push(`GPU records added up to ${duration(cost.added_by_gpu_records_ns)} of it, while the GPU was idle.`);
+			lines.push(`GPU records added up to ${duration(cost.added_by_gpu_records_ns)}${measured ? " of it" : ""}, while the GPU was idle.`);
 		lines.push(`The tool used ${duration(cost.tool_cpu_ns)} of CPU time and ${(cost.tool_rss_bytes / 1048576).toFixed(0)} MiB.`);
 	}
 	section("Can these numbers be trusted?", ...lines.map((line) => element("p", {}, line)));

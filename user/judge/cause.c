@@ -262,8 +262,6 @@ static void add_wait(struct cause *cause, const struct call_walk *walk, uint64_t
 		return;
 	*longest_ns = ns;
 	cause->waker.flags = wake->flags;
-	cause->waker.nr = wake->nr;
-	cause->waker.call_ns = wake->nr_ns;
 	cause->waker.start_ns = wake->start_ns;
 	cause->waker.after_ns =
 		add_saturating(before_ns, min_u64(ended_ns, walk->call->duration_ns));
@@ -307,14 +305,21 @@ static void find_waker(const struct scope *scope, struct cause *cause)
 	}
 	cause->waker.tid = (uint32_t)top_keys_largest(&top).key;
 	row = 0;
+	top_keys_clear(&top);
 	begin_scope(scope, &walk);
 	while (call_walk_next(&walk)) {
 		uint64_t before_ns = walk.is_gil ? row : 0;
 
 		ns = ended_ns(&walk, scope->cause, &row);
-		if (ns && walk.wake->waker_tid == cause->waker.tid)
-			add_wait(cause, &walk, ns, before_ns, &longest_ns);
+		if (!ns || walk.wake->waker_tid != cause->waker.tid)
+			continue;
+		add_wait(cause, &walk, ns, before_ns, &longest_ns);
+		/* What is compared with it is the sum over all waits too. */
+		if (walk.wake->nr_ns)
+			top_keys_add(&top, walk.wake->nr, walk.wake->nr_ns);
 	}
+	cause->waker.nr = (uint32_t)top_keys_largest(&top).key;
+	cause->waker.call_ns = top_keys_largest(&top).ns;
 }
 
 /* A wait of the part that is the cause: one call, or a row that spins. */

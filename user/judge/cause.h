@@ -90,7 +90,8 @@ struct cause {
 		uint64_t fault_ns;
 		uint64_t off_ns;
 		uint64_t futex_ns; /* in futex, of those waits in which that was longest */
-		uint64_t call_ns;  /* in calls of the number nr */
+		uint64_t call_ns;  /* in calls of the number nr, of those waits in which that was
+				      longest */
 		uint32_t nr;
 		/* Of its longest wait: the step's call, and how long after the begin of the wait it
 		 * was ended; 0: not known, as nothing says that this thread ended a wait. */

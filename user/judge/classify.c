@@ -477,6 +477,7 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 		classifier->counts.judged++;
 	else
 		classifier->counts.unjudged++;
+	classifier->counts.late_ends += step_end_is_late(step);
 	find_class(classifier, step, key, history, known, &verdict);
 	if (verdict.fired) {
 		escalate(classifier, window, step, &times, known, &verdict);

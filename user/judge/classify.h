@@ -89,7 +89,8 @@ bool escalation_is_shown(const struct escalation *escalation);
 /* Totals so far. */
 struct classify_counts {
 	uint64_t judged;
-	uint64_t unjudged;   /* too few steps in their class yet, or intervals */
+	uint64_t unjudged;   /* too few steps in their class yet, intervals, and late_ends */
+	uint64_t late_ends;  /* step_end_is_late: how long they took is not known */
 	uint64_t profiled;   /* not judged either: step_is_profiled */
 	uint64_t escalated;  /* including those that are not shown */
 	uint64_t suppressed; /* by the rate limit */

@@ -411,16 +411,25 @@ static void add_mapping(struct line *line, const struct cause *cause, const stru
 }
 
 /* "spent 55.0 ms (usually none) in 940 page faults of file /w, 48.0 ms of it waiting for a disk" */
-static void add_timed_faults(struct line *line, const struct cause *cause,
-			     const struct window *window)
+static void add_measured_faults(struct line *line, const struct cause *cause,
+				const struct window *window)
 {
-	uint64_t faults = (uint64_t)cause->minor_faults + cause->major_faults;
+	uint64_t faults = (uint64_t)cause->minor_faults + cause->major_faults +
+			  cause->worker_faults + cause->worker_minor_faults;
 
 	add_measured(line, "spent", cause);
 	line_add(line, " in %s page fault%s", FORMAT_COUNT(faults), plural(faults));
-	add_mapping(line, cause, window);
+	/* What they were for is not known of those of other threads. */
+	if (!cause->worker_faults)
+		add_mapping(line, cause, window);
 	if (cause->fault_wait_ns)
 		line_add(line, ", %s of it waiting for a disk", FORMAT_TIME(cause->fault_wait_ns));
+}
+
+/* All or nearly all of the time. */
+static bool is_disk_wait(const struct cause *cause)
+{
+	return cause->fault_wait_ns >= cause->time_ns - cause->time_ns / 10;
 }
 
 /* "waited 61.2 ms (usually none) for a disk in 96 page faults", or an estimate by their number. */
@@ -429,8 +438,9 @@ static void add_faults(struct line *line, const struct cause *cause, const struc
 	uint64_t disk_faults = (uint64_t)cause->major_faults + cause->worker_faults;
 	uint64_t minor_faults = (uint64_t)cause->minor_faults + cause->worker_minor_faults;
 
-	if (!cause->estimated && cause->faults_timed && !cause->worker_faults) {
-		add_timed_faults(line, cause, window);
+	if (!cause->estimated &&
+	    (!is_disk_wait(cause) || (cause->faults_timed && !cause->worker_faults))) {
+		add_measured_faults(line, cause, window);
 		return;
 	}
 	if (!cause->estimated) {
@@ -629,7 +639,7 @@ static void add_transfer(struct line *line, const struct cause *cause)
 			 FORMAT_COUNT(cause->copies));
 }
 
-/* What it did most of the time in the last of the waits that it ended. */
+/* What it did most of the time in the waits that it ended. */
 static const char *holder_words(const struct cause *cause)
 {
 	uint64_t cpu_ns = cause->waker.cpu_ns;

@@ -163,6 +163,10 @@ void thread_table_leave_out(struct thread_table *table, const struct fbt_thread_
 	rest->cpu_ns = add_saturating(rest->cpu_ns, use->cpu_ns);
 	rest->delay_ns = add_saturating(rest->delay_ns, use->delay_ns);
 	rest->traced_ns = add_saturating(rest->traced_ns, use->traced_ns);
+	if (!(use->header.flags & FBT_USE_STEPS))
+		return;
+	table->rest_steps_cpu_ns = add_saturating(table->rest_steps_cpu_ns, use->cpu_ns);
+	table->rest_steps_delay_ns = add_saturating(table->rest_steps_delay_ns, use->delay_ns);
 }
 
 int thread_table_add(struct thread_table *table, const struct fbt_thread_use *use)

@@ -82,6 +82,9 @@ struct thread_table {
 	VEC(struct fbt_thread_use) threads; /* those that were busiest, in no order */
 	uint64_t overflow_count;	    /* number of further threads, whose sums are in rest */
 	struct fbt_thread_use rest;
+	/* Of rest, what threads that run steps had. */
+	uint64_t rest_steps_cpu_ns;
+	uint64_t rest_steps_delay_ns;
 };
 
 /*

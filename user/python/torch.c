@@ -167,14 +167,14 @@ static bool open_exports(const struct python_member *member, const struct fbt_py
 /* Until all have exported. A step that hangs, or an engine that is idle, does not end the wait. */
 static void await_exports(struct python_steps *steps, uint32_t window)
 {
-	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), now_ns = begin_ns;
+	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
 	enum python_torch_wait wait;
 	bool told = false;
 
 	while ((wait = wait_of_all(steps, window)) != PYTHON_TORCH_NOTHING) {
 		uint64_t limit_ns = wait == PYTHON_TORCH_STEP ? STEP_NS : EXPORT_NS;
+		uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
-		now_ns = clock_ns(CLOCK_MONOTONIC);
 		if (now_ns - begin_ns >= limit_ns || end_signals_came())
 			break;
 		if (!told && now_ns - begin_ns >= TELL_NS) {

@@ -97,12 +97,17 @@ void cost_sum(const struct tally *tally, const struct window *window, struct cos
 		cost->step_percent = (double)(added_ns * 100 / in_steps_ns);
 }
 
+static bool is_measured(const struct window *window)
+{
+	return window__traces_calls(window) ? window->cost.call_ps : window->cost.step_ns;
+}
+
 static void write_added(const struct report *report, const struct cost *cost)
 {
 	const struct fbt_cost *measured = &report->window->cost;
 	bool with_calls = window__traces_calls(report->window);
 
-	if (with_calls ? !measured->call_ps : !measured->step_ns) {
+	if (!is_measured(report->window)) {
 		report_field(report, "Cost", "added to the target: not measured");
 		return;
 	}
@@ -199,6 +204,14 @@ void report_cost(const struct report *report)
 	}
 }
 
+static void put_percent(struct json *json, const char *key, bool is_known, double percent)
+{
+	if (is_known)
+		json_double(json, key, percent);
+	else
+		json_null(json, key);
+}
+
 void report_json_cost(struct json *json, const struct report *report)
 {
 	const struct fbt_cost *measured = &report->window->cost;
@@ -237,8 +250,8 @@ void report_json_cost(struct json *json, const struct report *report)
 		json_uint(json, "added_by_gpu_records_ns", cost.gpu_ns);
 	}
 	json_uint(json, "traced_ns", cost.traced_ns);
-	json_double(json, "added_percent", cost.percent);
-	json_double(json, "added_in_steps_percent", cost.step_percent);
+	put_percent(json, "added_percent", is_measured(report->window), cost.percent);
+	put_percent(json, "added_in_steps_percent", is_measured(report->window), cost.step_percent);
 	json_uint(json, "tool_cpu_ns", measured->cpu_ns);
 	json_uint(json, "tool_rss_bytes", measured->rss_bytes);
 	json_uint(json, "ring_bytes", measured->ring_bytes);

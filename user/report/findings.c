@@ -163,6 +163,10 @@ static void find_threads(const struct report *report, const struct process *proc
 		.is_all = tally_main_kind(report->tally) <= 0,
 	};
 
+	if (!finding.is_all) {
+		cpu_ns = sub_saturating(cpu_ns, table->rest_steps_cpu_ns);
+		delay_ns = sub_saturating(delay_ns, table->rest_steps_delay_ns);
+	}
 	vec_for_each (use, &table->threads) {
 		if (!finding.is_all && use->header.flags & FBT_USE_STEPS)
 			continue;
@@ -297,7 +301,8 @@ static const char *limit_words(const struct tally_kind *kind, enum step_part par
 	*text = '\0';
 	if (!is_memory_limit(kind, part))
 		return text;
-	line_add(&line, " (its cgroup was at its memory limit ");
+	line_add(&line, " (its cgroup was at its memory limit %s",
+		 kind->limited.count > 1 ? "at least " : "");
 	line_add_times(&line, kind->limited_hits);
 	line_add(&line, ")");
 	return text;

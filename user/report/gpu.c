@@ -213,7 +213,7 @@ static void write_thread(const struct report *report, const struct gpu_tally_kin
 	/* Without calls it is not known whether a wait was one of them. */
 	if (kind->calls_known_steps)
 		snprintf(spin, sizeof(spin), "; %s spinning",
-			 FORMAT_PER_STEP(kind, kind->sync_spin_ns));
+			 FORMAT_TIME((double)kind->sync_spin_ns / known));
 	if (kind->sync_ns) {
 		report_field(report, "  GPU sync",
 			     "%s per step in calls that wait for the GPU: %s while it worked, %s "

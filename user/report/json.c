@@ -325,8 +325,11 @@ static void write_gpu_kind(struct json *json, const struct report *report, uint3
 	json_object_begin(json, "gpu");
 	json_uint(json, "steps", kind->steps);
 	json_uint(json, "total_ns", kind->total_ns);
-	json_double(json, "busy_percent",
-		    percent_of((double)kind->sum.busy_ns, (double)kind->total_ns));
+	if (kind->complete)
+		json_double(json, "busy_percent",
+			    percent_of((double)kind->sum.busy_ns, (double)kind->total_ns));
+	else
+		json_null(json, "busy_percent");
 	write_short_stats(json, "busy", kind->busy);
 	write_short_stats(json, "idle", kind->idle);
 	write_times(json, &kind->sum, with_calls);

@@ -243,7 +243,9 @@ static const char *find_doubt(const struct report *report, const struct tally_st
 {
 	switch (step->end) {
 	case FBT_END_UNWOUND:
-		return "* unwound, end is late";
+		/* A future ends with its last poll. */
+		return report->tally->kinds[step->kind]->polls ? "* dropped or panicked"
+							       : "* unwound, end is late";
 	case FBT_END_TRUNCATED:
 		return report_was_open(report, step) ? "* still open"
 						     : "* cut off: its probes were switched off";

@@ -238,12 +238,12 @@ static void add_thread(struct gpu_tally_kind *kind, const struct step_gpu *gpu)
 	add(&kind->sync_ns, gpu->sync_ns);
 	add(&kind->sync_useful_ns, gpu->sync_useful_ns);
 	add(&kind->sync_tail_ns, gpu->sync_tail_ns);
-	add(&kind->sync_spin_ns, gpu->sync_spin_ns);
 	add(&kind->gpu_only_ns, gpu->gpu_only_ns);
 	add(&kind->gpu_host_ns, gpu->gpu_host_ns);
 	if (!gpu->calls_known)
 		return;
 	kind->calls_known_steps++;
+	add(&kind->sync_spin_ns, gpu->sync_spin_ns);
 	add(&kind->exposed_syscall_ns, gpu->exposed_syscall_ns);
 	add(&kind->overlapped_syscall_ns, gpu->overlapped_syscall_ns);
 	add(&kind->cuda_internal_ns, gpu->cuda_internal_ns);
@@ -376,6 +376,7 @@ static void free_kind(struct tally_kind *kind)
 	vec_for_each (class, &kind->classes)
 		tail__free(class->tail);
 	vec_free(&kind->classes);
+	vec_free(&kind->limited);
 	free(kind);
 }
 
@@ -451,21 +452,42 @@ static void leave_unmeasured(struct step_parts *parts)
 		parts->ns[STEP_OWN] = add_saturating(parts->ns[STEP_OWN], take_all(&parts->ns[i]));
 }
 
-static void add_limited(struct tally_kind *kind, const struct fbt_step *record,
-			const struct step_parts *parts)
+static int count_hits(struct tally_kind *kind, const struct fbt_step *record)
+{
+	const struct tally_limited fresh = {.tid = record->tid};
+	struct tally_limited *thread = NULL;
+
+	vec_for_each (known, &kind->limited) {
+		if (known->tid == record->tid)
+			thread = known;
+	}
+	if (!thread && kind->limited.count >= TALLY_LIMITED)
+		return 0;
+	if (!thread && vec_push(&kind->limited, fresh))
+		return -ENOMEM;
+	if (!thread)
+		thread = &kind->limited.items[kind->limited.count - 1];
+	add(&thread->hits, record->limits.memory_hits);
+	kind->limited_hits = max_u64(kind->limited_hits, thread->hits);
+	return 0;
+}
+
+static int add_limited(struct tally_kind *kind, const struct fbt_step *record,
+		       const struct step_parts *parts)
 {
 	uint64_t faults = (uint64_t)record->minor_faults + record->major_faults;
 
 	if (!cause_is_memory_limit(&record->limits, faults))
-		return;
-	add(&kind->limited_hits, record->limits.memory_hits);
+		return 0;
 	for (int i = 0; i < STEP_PARTS; i++)
 		add(&kind->limited_ns[i], parts->ns[i]);
+	return count_hits(kind, record);
 }
 
 static int add_parts(struct tally_kind *kind, const struct step *step)
 {
 	struct step_parts parts;
+	int err;
 
 	for (int i = 0; i < FBT_MAPPING_COUNT; i++)
 		kind->faults_timed += step->record.faults.count[i];
@@ -483,9 +505,9 @@ static int add_parts(struct tally_kind *kind, const struct step *step)
 			add_saturating(kind->unmeasured_ns, take_all(&parts.ns[STEP_OWN]));
 	for (int i = 0; i < STEP_PARTS; i++)
 		kind->parts_ns[i] = add_saturating(kind->parts_ns[i], parts.ns[i]);
-	add_limited(kind, &step->record, &parts);
-	if (!parts.known)
-		return 0;
+	err = add_limited(kind, &step->record, &parts);
+	if (err || !parts.known)
+		return err;
 	kind->faults_untimed += !parts.faults_known;
 	kind->stops_unknown += !parts.stops_known;
 	return step->record.end == FBT_END_RETURN ? add_to_tails(kind, step, &parts) : 0;

@@ -138,8 +138,8 @@ struct gpu_tally_kind {
 	uint64_t sync_ns;
 	uint64_t sync_useful_ns;
 	uint64_t sync_tail_ns;
+	uint64_t calls_known_steps; /* number of steps for which the next four are known */
 	uint64_t sync_spin_ns;
-	uint64_t calls_known_steps; /* number of steps for which the next three are known */
 	uint64_t exposed_syscall_ns;
 	uint64_t overlapped_syscall_ns;
 	uint64_t cuda_internal_ns;
@@ -226,6 +226,15 @@ struct tally_stalls {
 	uint32_t gc_generation; /* of the longest one */
 };
 
+/* How often a memory limit was reached in the steps of one thread. */
+struct tally_limited {
+	uint32_t tid;
+	uint64_t hits;
+};
+
+/* Most threads of a kind of which that is kept. */
+#define TALLY_LIMITED 64
+
 struct tally_kind {
 	uint64_t steps;
 	uint64_t ends[TALLY_ENDS]; /* by enum fbt_step_end */
@@ -244,10 +253,13 @@ struct tally_kind {
 	uint64_t parts_ns[STEP_PARTS]; /* where total_ns went: see step_split */
 	/*
 	 * Of parts_ns, in steps whose page faults a memory limit explains (cause_is_memory_limit);
-	 * and how often it was reached in these.
+	 * and how often it was reached in these. That counter is one of the cgroup, so steps at the
+	 * same time count the same: limited_hits is that of the thread with most, which is less
+	 * than all if there are several.
 	 */
 	uint64_t limited_ns[STEP_PARTS];
 	uint64_t limited_hits;
+	VEC(struct tally_limited) limited;
 	/* The rest of steps whose parts were not measured, where those of others were. */
 	uint64_t unmeasured_ns;
 	uint64_t parts_known;	 /* steps whose parts were measured, … */

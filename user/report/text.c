@@ -397,20 +397,45 @@ static void write_no_steps(const struct report *report)
 			     tgid);
 }
 
+/*
+ * "fewer than 10 similar steps before"; of steps that have no true end, "left by an exception or
+ * longjmp"; or both, with their numbers.
+ */
+static const char *unjudged_words(const struct classify_counts *counts, char text[128])
+{
+	uint64_t few = sub_saturating(counts->unjudged, counts->late_ends);
+	struct line line = {.text = text, .size = 128};
+	bool both = few && counts->late_ends;
+
+	*text = '\0';
+	if (both)
+		line_add(&line, "%s: ", FORMAT_COUNT(few));
+	if (few)
+		line_add(&line, "fewer than %d similar steps before", CLASS_KNOWN_STEPS);
+	if (both)
+		line_add(&line, "; %s: ", FORMAT_COUNT(counts->late_ends));
+	if (counts->late_ends)
+		line_add(&line, "left by an exception or longjmp");
+	return text;
+}
+
 static void write_none(const struct report *report, const struct classify_counts *counts)
 {
+	char words[128];
+
 	if (report->tally->kinds[0] && !counts->judged)
 		write_no_steps(report);
+	else if (!counts->judged && counts->late_ends)
+		report_field(report, "Escalations", "no step was judged (%s)",
+			     unjudged_words(counts, words));
 	else if (!counts->judged)
 		report_field(report, "Escalations",
 			     "no step was judged: none had %d similar steps before",
 			     CLASS_KNOWN_STEPS);
 	else if (counts->unjudged)
-		report_field(
-			report, "Escalations",
-			"no step was escalated: %s judged, %s not (fewer than %d similar before)",
-			FORMAT_COUNT(counts->judged), FORMAT_COUNT(counts->unjudged),
-			CLASS_KNOWN_STEPS);
+		report_field(report, "Escalations", "no step was escalated: %s judged, %s not (%s)",
+			     FORMAT_COUNT(counts->judged), FORMAT_COUNT(counts->unjudged),
+			     unjudged_words(counts, words));
 	else
 		report_field(report, "Escalations", "no step was escalated: %s judged",
 			     FORMAT_COUNT(counts->judged));
@@ -433,14 +458,16 @@ static void write_reasons(const struct report *report, const struct classify_cou
 
 static void write_unjudged(const struct report *report, const struct classify_counts *counts)
 {
+	char words[128];
+
 	if (!counts->unjudged)
 		return;
 	if (report->tally->kinds[0])
 		report_field(report, "  not judged", "%s (intervals never are)",
 			     FORMAT_COUNT(counts->unjudged));
 	else
-		report_field(report, "  not judged", "%s (fewer than %d similar steps before)",
-			     FORMAT_COUNT(counts->unjudged), CLASS_KNOWN_STEPS);
+		report_field(report, "  not judged", "%s (%s)", FORMAT_COUNT(counts->unjudged),
+			     unjudged_words(counts, words));
 }
 
 /* The escalations that are in the profile and in no other output. */

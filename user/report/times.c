@@ -284,7 +284,7 @@ static void describe_class(const struct step_class *class, const char *argument,
 		line_add(line, "of steps with %s %s to %s: ", name, FORMAT_COUNT(from),
 			 FORMAT_COUNT(to));
 	} else {
-		line_add(line, "of steps with %s to %s of own code: ", FORMAT_TIME(from),
+		line_add(line, "of steps with %s to %s of work: ", FORMAT_TIME(from),
 			 FORMAT_TIME(to));
 	}
 }

@@ -135,6 +135,22 @@ static void a_holder_in_a_call_is_named_with_it(void **state)
 			 CAUSE_GIL);
 }
 
+static void a_holder_in_calls_of_several_waits_is_named_with_them(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int i = 0; i < 2; i++) {
+		struct fbt_wake *wake = wait_for(fixture, 1, 8);
+
+		wake->cpu_ns = 2 * MS;
+		wake->call_ns = wake->nr_ns = 3 * MS;
+	}
+	assert_int_equal(cause_of(fixture, "waited 16.0 ms (usually none) for the GIL in 4 calls, "
+					   "16.0 ms of it for thread 8 \"hog\", which was in "
+					   "clock_nanosleep"),
+			 CAUSE_GIL);
+}
+
 static void a_holder_that_collected_is_named_for_that(void **state)
 {
 	struct fixture *fixture = *state;
@@ -275,6 +291,7 @@ int main(void)
 		TEST(a_wait_for_the_gil_begins_with_its_first_call),
 		TEST(the_holder_is_the_one_that_ended_the_last_of_its_waits),
 		TEST(a_holder_in_a_call_is_named_with_it),
+		TEST(a_holder_in_calls_of_several_waits_is_named_with_them),
 		TEST(a_holder_that_collected_is_named_for_that),
 		TEST(of_several_holders_the_one_is_named_that_kept_it_longest),
 		TEST(a_wait_whose_end_is_not_known_is_of_no_later_holder),

@@ -167,6 +167,35 @@ static void who_waited_for_a_lock_itself_is_not_its_holder(void **state)
 		CAUSE_LOCK_CONTENTION);
 }
 
+/* Its CPU time is that of all waits, so its calls must be too. */
+static void what_a_holder_did_is_summed_up_over_all_waits(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step = make_step(220 * MS);
+	for (int i = 0; i < 3; i++) {
+		struct fbt_wake *wake = add_wait(fixture, 8);
+
+		wake->cpu_ns = 15 * MS;
+		wake->call_ns = wake->nr_ns = 40 * MS;
+		wake->nr = nr_of("read");
+		wake->flags = FBT_WAKE_LOCK;
+	}
+	assert_int_equal(
+		cause_of(fixture,
+			 "futex 180 ms (usually none), 3 of 3 calls blocked, lock at 0x1000, "
+			 "held by thread 8 \"worker\", which was in read for 120 ms"),
+		CAUSE_LOCK_CONTENTION);
+	/* In the longest wait it was in another call, but not for as long as in all others. */
+	fixture->step.wakes.items[2].nr = nr_of("clock_nanosleep");
+	fixture->step.wakes.items[2].nr_ns = 50 * MS;
+	assert_int_equal(
+		cause_of(fixture,
+			 "futex 180 ms (usually none), 3 of 3 calls blocked, lock at 0x1000, "
+			 "held by thread 8 \"worker\", which was in read for 80.0 ms"),
+		CAUSE_LOCK_CONTENTION);
+}
+
 static void a_wait_for_a_thread_without_a_cpu_is_one_for_a_cpu(void **state)
 {
 	struct fixture *fixture = *state;
@@ -536,6 +565,7 @@ int main(void)
 		TEST(a_wait_for_a_thread_that_computes_is_work),
 		TEST(a_lock_of_a_thread_that_computes_is_a_lock),
 		TEST(who_waited_for_a_lock_itself_is_not_its_holder),
+		TEST(what_a_holder_did_is_summed_up_over_all_waits),
 		TEST(a_wait_for_a_thread_without_a_cpu_is_one_for_a_cpu),
 		TEST(the_call_is_named_in_which_a_thread_was_that_did_not_run),
 		TEST(a_barrier_has_no_holder),

@@ -196,6 +196,8 @@ static void steps_that_an_exception_left_are_not_judged(void **state)
 		push_end(fixture, FBT_END_RETURN, 0);
 	}
 	assert_false(push_end(fixture, FBT_END_UNWOUND, 300 * MS));
+	assert_int_equal(classifier__counts(fixture->classifier)->late_ends, 11);
+	assert_int_equal(classifier__counts(fixture->classifier)->unjudged, 21);
 	assert_int_equal(classifier__counts(fixture->classifier)->judged, 0);
 	assert_true(push_end(fixture, FBT_END_RETURN, 300 * MS));
 	assert_int_equal(fixture->last.class_steps, 10);

@@ -227,7 +227,9 @@ static void what_is_in_no_call_is_described(void **state)
 	check(state, cause,
 	      "off the CPU 12.0 ms (usually 1.00 ms): outside of syscalls, not waiting for a CPU");
 	cause.kind = CAUSE_PAGE_FAULTS;
+	cause.fault_wait_ns = 12 * MS;
 	check(state, cause, "waited 12.0 ms (usually 1.00 ms) for a disk in 1 page fault");
+	cause.fault_wait_ns = 0;
 	cause.estimated = true;
 	check(state, cause,
 	      "about 12.0 ms (usually 1.00 ms) in 12,345 page faults (estimated), 1 page fault "
@@ -273,6 +275,31 @@ static void timed_faults_say_what_they_were_for(void **state)
 	check(state, cause,
 	      "spent 55.0 ms (usually none) in 1 page fault of file "
 	      "/tmp/\\x1b[31mred\\n\\xe2\\x80\\xae\\xff");
+}
+
+/* A worker's faults add to those of the step itself, which need not have waited for a disk. */
+static void faults_that_needed_no_disk_are_not_said_to_have_waited_for_one(void **state)
+{
+	struct cause cause = {.kind = CAUSE_PAGE_FAULTS,
+			      .usual_known = true,
+			      .time_ns = 42 * MS,
+			      .fault_wait_ns = 2 * MS,
+			      .minor_faults = 9990,
+			      .major_faults = 3,
+			      .worker_faults = 1,
+			      .worker_minor_faults = 7,
+			      .faults_timed = true};
+
+	check(state, cause,
+	      "spent 42.0 ms (usually none) in 10,001 page faults, 2.00 ms of it waiting for a "
+	      "disk");
+	cause.fault_wait_ns = 37 * MS;
+	check(state, cause,
+	      "spent 42.0 ms (usually none) in 10,001 page faults, 37.0 ms of it waiting for a "
+	      "disk");
+	/* All of it, or nearly. */
+	cause.fault_wait_ns = 38 * MS;
+	check(state, cause, "waited 42.0 ms (usually none) for a disk in 4 page faults");
 }
 
 static void a_stop_says_by_whom(void **state)
@@ -421,6 +448,7 @@ int main(void)
 		TEST(the_cpu_is_named_where_it_is_that_of_the_wait),
 		TEST(what_is_in_no_call_is_described),
 		TEST(timed_faults_say_what_they_were_for),
+		TEST(faults_that_needed_no_disk_are_not_said_to_have_waited_for_one),
 		TEST(a_stop_says_by_whom),
 		TEST(limits_are_described),
 		TEST(calls_that_are_not_known_are_said),

@@ -616,6 +616,25 @@ static void the_busiest_threads_are_kept_and_the_others_added_up(void **state)
 	thread_table_clear(&table);
 }
 
+static void what_threads_that_run_steps_used_is_known_of_the_others_too(void **state)
+{
+	struct fbt_thread_use use = {.header.flags = FBT_USE_CPU_KNOWN | FBT_USE_STEPS,
+				     .tid = 1000,
+				     .cpu_ns = 7,
+				     .delay_ns = 5};
+	struct thread_table table = {.overflow_count = 0};
+
+	for (uint32_t i = 0; i < THREAD_TABLE_MAX; i++)
+		add_use(&table, i, 1000, true);
+	add_use(&table, 1001, 50, true);
+	assert_int_equal(thread_table_add(&table, &use), 0);
+	assert_int_equal(table.rest.cpu_ns, 57);
+	assert_int_equal(table.rest.delay_ns, 8);
+	assert_int_equal(table.rest_steps_cpu_ns, 7);
+	assert_int_equal(table.rest_steps_delay_ns, 5);
+	thread_table_clear(&table);
+}
+
 static void the_sum_of_what_is_not_known_is_not_known(void **state)
 {
 	struct thread_table table = {.overflow_count = 0};
@@ -814,6 +833,7 @@ int main(void)
 		cmocka_unit_test(not_all_files_stay_until_the_end),
 		WINDOW_TEST(the_file_of_a_hang_stays),
 		cmocka_unit_test(the_busiest_threads_are_kept_and_the_others_added_up),
+		cmocka_unit_test(what_threads_that_run_steps_used_is_known_of_the_others_too),
 		cmocka_unit_test(the_sum_of_what_is_not_known_is_not_known),
 		cmocka_unit_test(rows_are_found_whatever_order_they_come_in),
 		cmocka_unit_test(a_later_row_of_a_number_replaces_the_earlier),

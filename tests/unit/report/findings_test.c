@@ -107,17 +107,23 @@ static void the_time_of_copies_is_told_as_all_of_it(void **state)
 	assert_has_not(fixture->text, "more than usual");
 }
 
-/* Steps of which wait_ns were waits for a disk, at a memory limit that was reached hits times in
- * each. */
+/* A step of which wait_ns were waits for a disk, at a memory limit that was reached hits times. */
+static struct step faulting_step(struct fixture *fixture, uint64_t wait_ns, uint32_t hits)
+{
+	struct step step = waiting_step(fixture, 1, 40 * MS, 0);
+
+	step.record.cpu_ns -= wait_ns;
+	step.record.asleep_ns = step.record.fault_wait_ns = wait_ns;
+	step.record.major_faults = 1280;
+	step.record.limits.memory_hits = hits;
+	return step;
+}
+
 static void write_faulting(struct fixture *fixture, int count, uint64_t wait_ns, uint32_t hits)
 {
 	for (int i = 0; i < count; i++) {
-		struct step step = waiting_step(fixture, 1, 40 * MS, 0);
+		struct step step = faulting_step(fixture, wait_ns, hits);
 
-		step.record.cpu_ns -= wait_ns;
-		step.record.asleep_ns = step.record.fault_wait_ns = wait_ns;
-		step.record.major_faults = 1280;
-		step.record.limits.memory_hits = hits;
 		write_step(fixture, &step);
 	}
 }
@@ -134,6 +140,22 @@ static void what_a_memory_limit_costs_all_steps_is_found_as_such(void **state)
 					      "raise the memory limit of its cgroup");
 }
 
+/* All of them see the counter of one cgroup. */
+static void what_several_threads_count_of_one_limit_is_counted_once(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint32_t i = 0; i < 80; i++) {
+		struct step step = faulting_step(fixture, 10 * MS, 10);
+
+		step.record.tid = 50 + i % 8;
+		write_step(fixture, &step);
+	}
+	finish(fixture);
+	assert_says(fixture->text, "(its cgroup was at its memory limit at least 100 times): "
+				   "raise the memory limit of its cgroup");
+}
+
 /* A limit that is reached too seldom for as many page faults, or in few of the steps. */
 static void a_memory_limit_that_explains_little_is_not_told(void **state)
 {
@@ -148,6 +170,44 @@ static void a_memory_limit_that_explains_little_is_not_told(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* A thread that waited 100 ms for a CPU while it ran for 200 ms. */
+static void add_thread(struct fixture *fixture, uint32_t tid, uint16_t flags)
+{
+	struct process *process = window__touch_process(fixture->window, 42);
+	const struct fbt_thread_use use = {.header.flags = FBT_USE_CPU_KNOWN | flags,
+					   .tgid = 42,
+					   .tid = tid,
+					   .cpu_ns = 200 * MS,
+					   .delay_ns = 100 * MS};
+
+	assert_non_null(process);
+	assert_int_equal(thread_table_add(&process->threads, &use), 0);
+}
+
+static void threads_that_run_steps_are_none_of_the_others(void **state)
+{
+	struct fixture *fixture = *state;
+
+	write_steps(fixture, 1, 100, 40 * MS, 0);
+	for (uint32_t i = 0; i < 20; i++)
+		add_thread(fixture, 50 + i, 0);
+	/* More than are kept. */
+	for (uint32_t i = 0; i < 100; i++)
+		add_thread(fixture, 100 + i, FBT_USE_STEPS);
+	finish(fixture);
+	assert_says(fixture->text, "the other threads of process 42 waited for a CPU for 2.00 s");
+}
+
+static void without_steps_all_threads_count(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint32_t i = 0; i < 100; i++)
+		add_thread(fixture, 100 + i, FBT_USE_STEPS);
+	finish(fixture);
+	assert_says(fixture->text, "the threads of process 42 waited for a CPU for 10.0 s");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,7 +216,10 @@ int main(void)
 		TEST(what_was_inferred_hides_no_wait_that_was_measured),
 		TEST(the_time_of_copies_is_told_as_all_of_it),
 		TEST(what_a_memory_limit_costs_all_steps_is_found_as_such),
+		TEST(what_several_threads_count_of_one_limit_is_counted_once),
 		TEST(a_memory_limit_that_explains_little_is_not_told),
+		TEST(threads_that_run_steps_are_none_of_the_others),
+		TEST(without_steps_all_threads_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

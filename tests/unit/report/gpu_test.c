@@ -105,6 +105,18 @@ static void the_figures_of_a_kind_are_shown_per_step(void **state)
 	assert_has_not(text, "! ");
 }
 
+static void spinning_is_told_of_steps_in_which_it_is_known(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step_gpu *gpu = make_gpu();
+
+	gpu->calls_known = false;
+	gpu->sync_spin_ns = 0;
+	add_gpu_step(fixture, gpu);
+	add_gpu_step(fixture, make_gpu());
+	assert_says(finish(fixture), "; 1.00 ms spinning");
+}
+
 static void verdicts_are_shared_out(void **state)
 {
 	struct fixture *fixture = *state;
@@ -404,6 +416,25 @@ static void the_report_for_programs_has_them_in_nanoseconds(void **state)
 	free_fixture(fixture);
 }
 
+static void of_incomplete_steps_no_share_is_told_to_programs(void **state)
+{
+	struct fixture *fixture = new_fixture(REPORT_JSON);
+	struct step_gpu *gpu = make_gpu();
+	struct json_object *root, *kind;
+
+	(void)state;
+	gpu->complete = false;
+	add_gpu(fixture);
+	add_gpu_step(fixture, gpu);
+	root = json_tokener_parse(finish(fixture));
+	assert_non_null(root);
+	kind = member(json_object_array_get_idx(member(root, "kinds"), 0), "gpu");
+	assert_int_equal(json_object_get_int64(member(kind, "complete_steps")), 0);
+	assert_null(member(kind, "busy_percent"));
+	json_object_put(root);
+	free_fixture(fixture);
+}
+
 static void without_records_the_report_for_programs_says_null(void **state)
 {
 	struct fixture *fixture = new_fixture(REPORT_JSON);
@@ -427,6 +458,7 @@ int main(void)
 		TEST(without_a_word_on_gpus_there_is_none),
 		TEST(the_headline_says_what_the_gpu_waited_for),
 		TEST(the_figures_of_a_kind_are_shown_per_step),
+		TEST(spinning_is_told_of_steps_in_which_it_is_known),
 		TEST(verdicts_are_shared_out),
 		TEST(incomplete_steps_are_marked),
 		TEST(of_incomplete_steps_no_mean_is_told),
@@ -441,6 +473,7 @@ int main(void)
 		TEST(records_that_ended_early_are_warned_of_and_explained),
 		TEST(no_line_is_wider_than_eighty_columns),
 		cmocka_unit_test(the_report_for_programs_has_them_in_nanoseconds),
+		cmocka_unit_test(of_incomplete_steps_no_share_is_told_to_programs),
 		cmocka_unit_test(without_records_the_report_for_programs_says_null),
 	};
 

@@ -70,6 +70,33 @@ static void what_was_not_measured_is_null(void **state)
 	json_object_put(root);
 }
 
+static void a_cost_that_was_not_measured_is_null(void **state)
+{
+	struct fixture *fixture = *state;
+	struct json_object *root;
+
+	add_steps(fixture, 1, MS);
+	root = parse(fixture);
+	assert_null(find(root, "cost", "added_percent", NULL));
+	assert_null(find(root, "cost", "added_in_steps_percent", NULL));
+	json_object_put(root);
+}
+
+static void a_cost_that_was_measured_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	struct json_object *root;
+
+	fixture->window->cost.call_ps = 500000000;
+	add_steps(fixture, 1, 100 * MS);
+	root = parse(fixture);
+	/* Two calls of 500 us each in 100 ms. */
+	assert_true(json_object_get_double(find(root, "cost", "added_in_steps_percent", NULL)) >
+		    0.99);
+	assert_true(json_object_get_double(find(root, "cost", "added_percent", NULL)) > 0);
+	json_object_put(root);
+}
+
 static void lost_records_are_there_by_cause(void **state)
 {
 	struct fixture *fixture = *state;
@@ -277,6 +304,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_window_without_steps_names_the_functions),
 		TEST(what_was_not_measured_is_null),
+		TEST(a_cost_that_was_not_measured_is_null),
+		TEST(a_cost_that_was_measured_is_told),
 		TEST(lost_records_are_there_by_cause),
 		TEST(processes_that_were_not_kept_are_counted),
 		TEST(steps_are_summed_up_in_nanoseconds),

@@ -77,7 +77,36 @@ static void a_healthy_run_is_one_line(void **state)
 {
 	push_steps(*state, 1210, MS);
 	assert_says(finish(*state), "\n\nEscalations     no step was escalated: 1,200 judged, 10 "
-				    "not (fewer than 10 similar before)\n\nllama_decode\n");
+				    "not (fewer than 10 similar steps before)\n\nllama_decode\n");
+}
+
+static void push_left(struct fixture *fixture, int count)
+{
+	const struct escalation *escalation;
+
+	while (count--) {
+		struct step step = make_step(fixture, MS);
+
+		step.record.end = FBT_END_UNWOUND;
+		assert_int_equal(
+			classifier__judge(fixture->classifier, fixture->window, &step, &escalation),
+			0);
+		write_step(fixture, &step);
+	}
+}
+
+static void steps_that_an_exception_left_are_not_those_of_an_unknown_class(void **state)
+{
+	push_steps(*state, 30, MS);
+	push_left(*state, 190);
+	assert_says(finish(*state), "no step was escalated: 20 judged, 200 not (10: fewer than 10 "
+				    "similar steps before; 190: left by an exception or longjmp)");
+}
+
+static void where_all_were_left_by_an_exception_that_is_said(void **state)
+{
+	push_left(*state, 20);
+	assert_says(finish(*state), "no step was judged (left by an exception or longjmp)\n");
 }
 
 static void push_intervals(struct fixture *fixture, int count)
@@ -243,6 +272,8 @@ int main(void)
 		TEST(without_steps_nothing_is_said),
 		TEST(before_a_class_is_known_nothing_is_judged),
 		TEST(a_healthy_run_is_one_line),
+		TEST(steps_that_an_exception_left_are_not_those_of_an_unknown_class),
+		TEST(where_all_were_left_by_an_exception_that_is_said),
 		TEST(intervals_are_not_judged),
 		TEST(an_interval_can_be_asked_for),
 		TEST(escalations_are_counted_by_reason),
