@@ -376,6 +376,7 @@ static void free_kind(struct tally_kind *kind)
 	vec_for_each (class, &kind->classes)
 		tail__free(class->tail);
 	vec_free(&kind->classes);
+	vec_free(&kind->waiters);
 	free(kind);
 }
 
@@ -451,6 +452,19 @@ static void leave_unmeasured(struct step_parts *parts)
 		parts->ns[STEP_OWN] = add_saturating(parts->ns[STEP_OWN], take_all(&parts->ns[i]));
 }
 
+static int add_waiter(struct tally_kind *kind, uint32_t tgid, uint64_t wait_ns)
+{
+	struct tally_waiter fresh = {.tgid = tgid, .wait_ns = wait_ns};
+
+	vec_for_each (waiter, &kind->waiters) {
+		if (waiter->tgid != tgid)
+			continue;
+		add(&waiter->wait_ns, wait_ns);
+		return 0;
+	}
+	return kind->waiters.count < TALLY_WAITERS ? vec_push(&kind->waiters, fresh) : 0;
+}
+
 static int add_parts(struct tally_kind *kind, const struct step *step)
 {
 	struct step_parts parts;
@@ -471,6 +485,8 @@ static int add_parts(struct tally_kind *kind, const struct step *step)
 			add_saturating(kind->unmeasured_ns, take_all(&parts.ns[STEP_OWN]));
 	for (int i = 0; i < STEP_PARTS; i++)
 		kind->parts_ns[i] = add_saturating(kind->parts_ns[i], parts.ns[i]);
+	if (add_waiter(kind, step->record.tgid, parts.ns[STEP_CPU_WAIT]))
+		return -ENOMEM;
 	if (!parts.known)
 		return 0;
 	kind->faults_untimed += !parts.faults_known;

@@ -107,6 +107,53 @@ static void the_time_of_copies_is_told_as_all_of_it(void **state)
 	assert_has_not(fixture->text, "more than usual");
 }
 
+static void write_steps_of(struct fixture *fixture, uint32_t tgid, uint64_t wait_ns)
+{
+	for (int i = 0; i < 10; i++) {
+		struct step step = waiting_step(fixture, 1, 40 * MS, wait_ns);
+
+		step.record.tgid = tgid;
+		write_step(fixture, &step);
+	}
+}
+
+static void may_use(struct fixture *fixture, uint32_t tgid, uint32_t cpus)
+{
+	struct process *process = window__touch_process(fixture->window, tgid);
+
+	assert_non_null(process);
+	process->cpus.cpus = cpus;
+}
+
+/* An engine has processes that make no steps. */
+static void of_several_processes_the_one_with_the_steps_has_its_cpus_told(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_process(fixture, 50, "worker");
+	may_use(fixture, 42, 8);
+	may_use(fixture, 50, 3);
+	write_steps_of(fixture, 50, 20 * MS);
+	finish(fixture);
+	assert_says(fixture->text, "spent waiting for a CPU in process 50 (3 CPUs, ");
+}
+
+static void of_several_processes_with_steps_the_one_that_waited_longest_is_named(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_process(fixture, 50, "worker");
+	add_process(fixture, 51, "worker");
+	may_use(fixture, 42, 8);
+	may_use(fixture, 50, 3);
+	may_use(fixture, 51, 4);
+	write_steps_of(fixture, 42, 10 * MS);
+	write_steps_of(fixture, 50, 20 * MS);
+	write_steps_of(fixture, 51, 10 * MS);
+	finish(fixture);
+	assert_says(fixture->text, "spent waiting for a CPU, longest in process 50 (3 CPUs, ");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -116,6 +163,8 @@ int main(void)
 		TEST(escalations_of_one_function_do_not_hide_what_another_one_waits_for),
 		TEST(what_was_inferred_hides_no_wait_that_was_measured),
 		TEST(the_time_of_copies_is_told_as_all_of_it),
+		TEST(of_several_processes_the_one_with_the_steps_has_its_cpus_told),
+		TEST(of_several_processes_with_steps_the_one_that_waited_longest_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
