@@ -332,6 +332,13 @@ uint32_t session__main_tgid(const struct session *session)
 	return session->live.options->pids.count ? session->live.options->pids.items[0] : 0;
 }
 
+bool session__has_several(const struct session *session)
+{
+	const struct options *options = session->live.options;
+
+	return options->all || options->follow || traced_set__count(session->live.traced) > 1;
+}
+
 struct child *session__take_command(struct session *session)
 {
 	struct child *child = session->child;
