@@ -30,6 +30,7 @@ bool late_files_begin(struct late_files *late, const struct traced_set *set, uin
 	if (!late->open_ns)
 		late->open_ns = now_ns;
 	late->begin_ns = now_ns;
+	late->turns++;
 	late->looks = 0;
 	late->new_at = 0;
 	late->left = traced_set__count(set);
@@ -52,19 +53,24 @@ static bool has_changed(struct late_files *late, const struct traced *traced)
 	return kib && kib != traced->code_kib;
 }
 
-struct traced *late_files_next(struct late_files *late, struct traced_set *set, uint64_t now_ns)
+static struct traced *next_new(struct late_files *late, struct traced_set *set, uint32_t looks_max)
 {
 	struct traced *traced;
 
-	if (now_ns >= late->begin_ns + BUDGET_NS)
-		return NULL;
-	/* However many begin, the others have their turn. */
-	while (late->looks < LATE_FILES_LOOKS / 2 && (traced = traced_set__at(set, late->new_at))) {
+	while (late->looks < looks_max && (traced = traced_set__at(set, late->new_at))) {
 		late->new_at++;
 		if (is_new(late, traced) && has_changed(late, traced))
 			return traced;
 	}
-	while (late->looks < LATE_FILES_LOOKS && late->left) {
+	return NULL;
+}
+
+static struct traced *next_in_turn(struct late_files *late, struct traced_set *set,
+				   uint32_t looks_max)
+{
+	struct traced *traced;
+
+	while (late->looks < looks_max && late->left) {
 		late->left--;
 		if (!traced_set__at(set, late->at))
 			late->at = 0;
@@ -73,4 +79,19 @@ struct traced *late_files_next(struct late_files *late, struct traced_set *set, 
 			return traced;
 	}
 	return NULL;
+}
+
+struct traced *late_files_next(struct late_files *late, struct traced_set *set, uint64_t now_ns)
+{
+	const uint32_t half = LATE_FILES_LOOKS / 2;
+	bool new_first = late->turns % 2;
+	struct traced *traced;
+
+	if (now_ns >= late->begin_ns + BUDGET_NS)
+		return NULL;
+	/* However many begin, and however long their searches take, the others have their turn. */
+	traced = new_first ? next_new(late, set, half) : next_in_turn(late, set, half);
+	if (!traced && !new_first)
+		traced = next_new(late, set, LATE_FILES_LOOKS);
+	return traced ? traced : next_in_turn(late, set, LATE_FILES_LOOKS);
 }

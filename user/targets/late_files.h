@@ -17,10 +17,11 @@
 struct late_files {
 	uint64_t open_ns;  /* of the first turn */
 	uint64_t begin_ns; /* of this turn */
-	uint32_t looks;	   /* in this turn */
-	size_t new_at;	   /* index at which to look for processes that are new */
-	size_t at;	   /* index of the one whose turn it is */
-	size_t left;	   /* how many have not had their turn */
+	uint64_t turns;
+	uint32_t looks; /* in this turn */
+	size_t new_at;	/* index at which to look for processes that are new */
+	size_t at;	/* index of the one whose turn it is */
+	size_t left;	/* how many have not had their turn */
 };
 
 /* To be called before a process is searched: what it maps from now on is late. */
@@ -30,9 +31,9 @@ void late_files_note(struct traced *traced);
 bool late_files_begin(struct late_files *late, const struct traced_set *set, uint64_t now_ns);
 
 /*
- * The next process of this turn that has mapped code since late_files_note(). First come those that
- * have begun in the last ten seconds, because they still load their libraries; then all in turn.
- * NULL: there is none, or what a turn may take has been used.
+ * The next process of this turn that has mapped code since late_files_note(): of those that have
+ * begun in the last ten seconds, because they still load their libraries, and of all in turn. NULL:
+ * there is none, or what a turn may take has been used.
  */
 struct traced *late_files_next(struct late_files *late, struct traced_set *set, uint64_t now_ns);
 

@@ -139,7 +139,18 @@ static void a_new_process_does_not_wait_for_its_turn(void **state)
 	self->start_ns = 10 * S + 500 * MS;
 	map_code(fixture);
 	assert_ptr_equal(take_turn(fixture, 11 * S), self);
-	/* As it is not new any more. */
+}
+
+static void a_process_is_not_new_for_ever(void **state)
+{
+	struct fixture *fixture = *state;
+	struct traced *self;
+
+	add_others(fixture, 2 * LATE_FILES_LOOKS + 1);
+	assert_null(take_turn(fixture, 10 * S));
+	self = add_self(fixture);
+	self->start_ns = 10 * S + 500 * MS;
+	map_code(fixture);
 	assert_null(take_turn(fixture, 21 * S));
 }
 
@@ -148,11 +159,29 @@ static void new_processes_leave_the_others_their_turn(void **state)
 	struct fixture *fixture = *state;
 	struct traced *self = add_self(fixture);
 
-	assert_true(late_files_begin(&fixture->late, fixture->set, 10 * S));
 	add_others(fixture, 2 * LATE_FILES_LOOKS);
 	for (size_t i = 1; i < traced_set__count(fixture->set); i++)
-		traced_set__at(fixture->set, i)->start_ns = 10 * S + 500 * MS;
+		traced_set__at(fixture->set, i)->start_ns = 10 * S;
 	map_code(fixture);
+	assert_ptr_equal(take_turn(fixture, 10 * S), self);
+	fixture->late.at = 0;
+	assert_ptr_equal(take_turn(fixture, 11 * S), self);
+}
+
+/* A search may take all the time of a turn. */
+static void every_second_turn_begins_with_the_others(void **state)
+{
+	struct fixture *fixture = *state;
+	struct traced *new = traced_set__add(fixture->set, (uint32_t)getppid());
+	struct traced *self = add_self(fixture);
+
+	assert_non_null(new);
+	new->start_ns = 10 * S;
+	new->code_kib = 1;
+	map_code(fixture);
+	assert_ptr_equal(take_turn(fixture, 10 * S), new);
+	/* From the second process on: the new one is in turn too. */
+	fixture->late.at = 1;
 	assert_ptr_equal(take_turn(fixture, 11 * S), self);
 }
 
@@ -184,7 +213,9 @@ int main(void)
 		TEST(there_is_one_turn_a_second),
 		TEST(of_many_processes_each_has_its_turn),
 		TEST(a_new_process_does_not_wait_for_its_turn),
+		TEST(a_process_is_not_new_for_ever),
 		TEST(new_processes_leave_the_others_their_turn),
+		TEST(every_second_turn_begins_with_the_others),
 		TEST(a_turn_ends_when_its_time_is_over),
 		TEST(a_process_that_is_gone_is_not_found),
 	};
