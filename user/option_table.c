@@ -282,7 +282,8 @@ const struct option_row option_table[] = {
 	 "Ratio of budget to actual time below which a step is too slow (default: 25)",
 	 PERCENT(judging.classify.thresholds.efficiency_percent, 100)},
 	{"memory-cliff-threshold", 0, OPTION_MORE, "PERCENT",
-	 "Throughput loss above which a step dominated by memory calls counts as a memory cliff "
+	 "Excess of a step, in percent of its duration, above which it may be a memory cliff: "
+	 "more than half of the excess must be growth of memory calls and page faults "
 	 "(default: 30)",
 	 PERCENT(judging.classify.thresholds.memory_cliff_percent, 100)},
 	{"gpu-transfer-threshold", 0, OPTION_MORE, "PERCENT",

@@ -40,4 +40,17 @@ fact '-a: and of what came later' "len([s for s in S if s['pid'] == $late]) == 1
 fact '-a: each step alike' "len({str(s['by']) for s in S if s['end'] == 'return' and s['pid'] in ($ENGINE, $late)}) == 1"
 fact '-a: never the tool itself' "$TOOL not in tables"
 holds '-a: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
+kill "$ENGINE"
+wait "$ENGINE"
+
+# A library that a process loads when its files have long been searched.
+"${CC:-gcc}" -shared -fPIC -O2 -o "$TMP/liblate.so" tests/fake/late_step.c
+start_engine --late "$TMP/liblate.so" --late-ms 2000 --steps 0 --sleep-us 1000
+run_tool -a --step late_step
+wait_attached "$TOOL"
+go
+holds '-a: steps of a late library are seen' \
+	await_lines 25 '"event":"step_prof".*"kind":"late_step"' "$OUT.profile"
+stop_tool
+has '-a: and the tool says when it finds it' "$OUT.err" 'found a step function; it replaces the intervals'
 finish

@@ -80,4 +80,18 @@ stop_tool
 kill -TERM "$ENGINE"
 wait "$ENGINE"
 fact 'by signal: one step' 'len([g for g in G.values() if g["escalation.reason"] == "manual"]) == 1'
+has 'by signal: it says so' "$OUT.err" 'SIGUSR1: the next step is escalated$'
+
+# With -f too it is one step, and not one of each process.
+rm "${OUT:?}".*
+start_engine --steps 0 --compute-us 500 --sleep-us 200
+attach -f
+go
+await_steps 20
+kill -USR1 "$TOOL"
+holds 'with -f: it says that it is one in all' \
+	await_lines 1 'SIGUSR1: the next step is escalated: one in all' "$OUT.err"
+stop_tool
+kill -TERM "$ENGINE"
+wait "$ENGINE"
 finish

@@ -38,5 +38,27 @@ await_lines 1 'has no step function, but|no step was seen' "$OUT.err"
 stop_tool
 is 'with -f it is traced, and not named' "$(grep -c 'has no step function, but' "$OUT.err")" 0
 
+# doctor says so before anything is traced, and -p where it refuses a --step.
+"$FBT" doctor "$LAUNCHER" >"$TMP/doctor"
+is 'doctor: its steps would be intervals' $? 0
+has 'doctor: the child that has the engine is named' <(tr -s ' \n' ' ' <"$TMP/doctor") \
+	"child $STEP \([a-z]+\).* ferrum-bpftrace doctor $STEP, then ferrum-bpftrace -p $STEP; "
+"$FBT" doctor "$LAUNCHER" --step late_step --step llama_decode >"$TMP/doctor"
+is 'doctor: no such step in it' $? 1
+has 'doctor: the child that has the function is named' <(tr -s ' \n' ' ' <"$TMP/doctor") \
+	"child ($NONE|$STEP) .* ferrum-bpftrace doctor ($NONE|$STEP) --step 'late_step' --step 'llama_decode', "
+run_tool -p "$LAUNCHER" --step llama_decode
+end_tool 1 'no such step in it: an error'
+has 'no such step in it: the child that has it is named' "$OUT.err" \
+	"child $STEP \([a-z]+\) of process $LAUNCHER .*: ferrum-bpftrace -p $STEP --step 'llama_decode', or -p $LAUNCHER -f"
+# No file of an engine that is known.
+run_tool -p "$LAUNCHER" --step engine_step
+end_tool 1 'a step of an unknown engine: an error'
+has 'a step of an unknown engine: the child is named' "$OUT.err" \
+	"child ($NONE|$STEP) .*: ferrum-bpftrace -p ($NONE|$STEP) --step 'engine_step'"
+run_tool -p "$LAUNCHER" --step no_such_function
+end_tool 1 'a step that is nowhere: an error'
+is 'a step that is nowhere: no child is named' "$(grep -c child "$OUT.err")" 0
+
 kill "$NONE" "$STEP"
 finish

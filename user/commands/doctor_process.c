@@ -298,10 +298,11 @@ static void search_stacks(struct doctor_steps *steps, uint32_t thread,
 }
 
 /* Nothing was found: why --step matched nothing, and what to use instead. */
-static void read_alternatives(struct doctor_steps *steps, uint32_t thread,
+static void read_alternatives(struct doctor_steps *steps, uint32_t tgid,
 			      const struct target_options *options,
 			      const struct options *all_options)
 {
+	uint32_t thread = processes_live_thread(tgid);
 	struct stacks stacks = {.threads = 0};
 	struct doctor_words ignored;
 
@@ -312,8 +313,12 @@ static void read_alternatives(struct doctor_steps *steps, uint32_t thread,
 								      : TARGET_PYTHON_NONE);
 		doctor_listen_end();
 	}
+	descendant_steps(steps->options, sizeof(steps->options), all_options);
+	doctor_listen(&ignored);
+	descendant_find(all_options, tgid, steps->named, &steps->descendant);
+	doctor_listen_end();
 	/* Of names like "decode" in the libraries of a Python program none is its step. */
-	if (steps->is_python)
+	if (steps->descendant.tgid || steps->is_python)
 		return;
 	doctor_listen(&ignored);
 	steps->idle = !stacks_sample(&stacks, thread, false) && !stacks.threads;
@@ -358,7 +363,7 @@ void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct o
 	if (steps->found > 0)
 		steps->probe_err = doctor_trial_probe(trial, &steps->functions, &steps->words);
 	else if (!steps->found)
-		read_alternatives(steps, thread, &target_options, options);
+		read_alternatives(steps, tgid, &target_options, options);
 }
 
 static const char *describe_future(const struct step_function *function)
@@ -482,6 +487,19 @@ static const char *describe_search(const struct doctor_steps *steps)
 	return "";
 }
 
+/* What is to be checked and traced instead of a launcher. */
+static void advise_descendant(const struct doctor_steps *steps, struct findings *checks)
+{
+	const struct descendant *found = &steps->descendant;
+
+	findings_advise(checks,
+			"trace its %s %" PRIu32 " (%s), which has such a function: ferrum-bpftrace "
+			"doctor %" PRIu32 "%s, then ferrum-bpftrace -p %" PRIu32 "%s; -p %" PRIu32
+			" -f traces both",
+			found->is_child ? "child" : "descendant", found->tgid, found->name,
+			found->tgid, steps->options, found->tgid, steps->options, checks->tgid);
+}
+
 static void judge_none(const struct doctor_steps *steps, struct findings *checks)
 {
 	char names[FINDING_TEXT_MAX - 256];
@@ -493,6 +511,10 @@ static void judge_none(const struct doctor_steps *steps, struct findings *checks
 		return;
 	}
 	judge_missing(steps, checks);
+	if (steps->descendant.tgid) {
+		advise_descendant(steps, checks);
+		return;
+	}
 	if (steps->is_python) {
 		findings_advise(checks, steps->wants_python
 						? "see the line about Python"

@@ -13,6 +13,7 @@
 #include "options.h"
 #include "proc/cgroup.h"
 #include "steps/resolve.h"
+#include "search/descendant.h"
 #include "search/step_search.h"
 
 #define DOCTOR_COMM_MAX 64
@@ -59,11 +60,13 @@ struct doctor_steps {
 	function_vec functions; /* that -p would probe */
 	/* If there are no functions: those that look like a step and that busy threads are in. */
 	function_vec candidates;
-	bool is_python;	   /* its steps are not among its native functions */
-	bool python_ready; /* its Python functions would be looked for */
-	bool idle;	   /* no thread was busy */
-	bool stripped;	   /* the program has no symbols of its own functions */
-	int probe_err;	   /* the kernel refuses to probe functions: -errno and words */
+	bool is_python;		      /* its steps are not among its native functions */
+	bool python_ready;	      /* its Python functions would be looked for */
+	bool idle;		      /* no thread was busy */
+	bool stripped;		      /* the program has no symbols of its own functions */
+	struct descendant descendant; /* that has such a function, if the process has none */
+	char options[512];	      /* " --step NAME" for its command line, to be pasted */
+	int probe_err;		      /* the kernel refuses to probe functions: -errno and words */
 	/* If no name looks like a step: what the stacks of busy threads say. */
 	bool searched;
 	enum step_search_end search_end;

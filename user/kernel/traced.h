@@ -71,6 +71,7 @@ struct traced {
 	uint32_t parent_tgid;  /* set if --follow found it, or if it is one of a Python engine */
 	bool taken;	       /* its threads have slots, and new threads get them */
 	bool rescan;	       /* look for step functions now */
+	uint64_t code_kib;     /* that it had mapped when it was searched last; only with -a */
 	struct uprobes *uprobes; /* NULL unless links are per process */
 	struct uprobes *stale;	 /* bound to a first thread that has ended; kept until replaced */
 	VEC(uint32_t) kinds;	 /* step functions in the files it has mapped */

@@ -51,6 +51,8 @@ static const struct status_field {
 	FIELD("Uid:", uid, 10),
 	FIELD("VmSize:", size_kib, 10),
 	FIELD("VmData:", data_kib, 10),
+	FIELD("VmExe:", exe_kib, 10),
+	FIELD("VmLib:", lib_kib, 10),
 	FIELD("Threads:", threads, 10),
 	FIELD("SigCgt:", caught, 16),
 	FIELD("NoNewPrivs:", no_new_privs, 10),

@@ -37,6 +37,9 @@ struct thread_status {
 	uint64_t caught;   /* signals with a handler; bit 0 is signal 1 */
 	uint64_t size_kib; /* address space */
 	uint64_t data_kib; /* private and writable */
+	/* Code that is mapped and not writable: of the program itself, and all else. */
+	uint64_t exe_kib;
+	uint64_t lib_kib;
 	uint32_t threads;
 	uint64_t voluntary_switches; /* how often the thread gave up its CPU to wait */
 	uint32_t ns_depth;	     /* nested PID namespaces, from that of /proc; 0: not known */

@@ -53,7 +53,7 @@ struct report_finding {
 	enum cause_kind cause;
 	const struct team_tally *team; /* FOUND_RANK */
 	const struct rank_tally *rank;
-	const struct process *process; /* FOUND_THREADS, and of a wait for a CPU if it is one's */
+	const struct process *process; /* FOUND_THREADS, and of a wait for a CPU */
 	const struct fbt_thread_use *worst;
 	struct room room;
 	struct tally_stalls stalls; /* FOUND_GARBAGE */
@@ -115,10 +115,17 @@ static int part_percent(const struct tally_kind *kind, enum step_part part)
 	return PART_PERCENT;
 }
 
-/* The process that waited, if there is only one. */
-static const struct process *only_process(const struct window *window)
+/* The process whose steps waited longest for a CPU. NULL: it is not known. */
+static const struct process *longest_waiter(const struct window *window,
+					    const struct tally_kind *kind)
 {
-	return window->processes.count == 1 ? window->processes.items[0] : NULL;
+	const struct tally_waiter *longest = NULL;
+
+	vec_for_each (waiter, &kind->waiters) {
+		if (!longest || waiter->wait_ns > longest->wait_ns)
+			longest = waiter;
+	}
+	return longest ? window__process(window, longest->tgid) : NULL;
 }
 
 static void find_parts(const struct report *report, int function, finding_vec *found)
@@ -134,7 +141,8 @@ static void find_parts(const struct report *report, int function, finding_vec *f
 			.percent = percent_of((double)kind->parts_ns[i], (double)kind->total_ns),
 			.function = function,
 			.part = part,
-			.process = part == STEP_CPU_WAIT ? only_process(report->window) : NULL,
+			.process =
+				part == STEP_CPU_WAIT ? longest_waiter(report->window, kind) : NULL,
 		};
 		uint64_t usual_ns = sub_saturating(finding.ns, kind->escalated_part_ns[i]);
 
@@ -308,6 +316,19 @@ static const char *limit_words(const struct tally_kind *kind, enum step_part par
 	return text;
 }
 
+/* In which of several processes: " in process 7", ", longest in process 7", or "". */
+static const char *waiter_words(const struct report *report, const struct report_finding *finding,
+				char text[48])
+{
+	const struct tally_kind *kind = report->tally->kinds[finding->function];
+
+	*text = '\0';
+	if (finding->process && report->window->processes.count > 1)
+		snprintf(text, 48, "%s in process %" PRIu32,
+			 kind->waiters.count > 1 ? ", longest" : "", finding->process->record.tgid);
+	return text;
+}
+
 static const char *part_advice(const struct tally_kind *kind, enum step_part part)
 {
 	if (part == STEP_CALLS + FBT_FUTEX && is_most_gil(kind))
@@ -344,15 +365,16 @@ static void write_part(const struct report *report, const struct report_finding 
 {
 	const struct tally_kind *kind = report->tally->kinds[finding->function];
 	bool is_call = finding->part >= STEP_CALLS && finding->part < STEP_FAULTS;
-	char name[64], room[96], limit[96];
+	char name[64], where[48], room[96], limit[96];
 
 	shorten_name(name, sizeof(name),
 		     window__kind_name(report->window, (uint32_t)finding->function), 32);
-	report_line(report, STYLE_WARN, "! %.0f %% of the time of %s (%s) was spent %s%s%s%s%s: %s",
-		    finding->percent, name, FORMAT_TIME(finding->ns), is_call ? "in " : "",
+	report_line(report, STYLE_WARN,
+		    "! %.0f %% of the time of %s (%s) was spent %s%s%s%s%s%s: %s", finding->percent,
+		    name, FORMAT_TIME(finding->ns), is_call ? "in " : "",
 		    report_part_words(kind, finding->part), is_call ? " calls" : "",
-		    room_words(&finding->room, room), limit_words(kind, finding->part, limit),
-		    part_advice(kind, finding->part));
+		    waiter_words(report, finding, where), room_words(&finding->room, room),
+		    limit_words(kind, finding->part, limit), part_advice(kind, finding->part));
 }
 
 static void write_threads(const struct report *report, const struct report_finding *finding)

@@ -377,6 +377,7 @@ static void free_kind(struct tally_kind *kind)
 		tail__free(class->tail);
 	vec_free(&kind->classes);
 	vec_free(&kind->limited);
+	vec_free(&kind->waiters);
 	free(kind);
 }
 
@@ -484,6 +485,19 @@ static int add_limited(struct tally_kind *kind, const struct fbt_step *record,
 	return count_hits(kind, record);
 }
 
+static int add_waiter(struct tally_kind *kind, uint32_t tgid, uint64_t wait_ns)
+{
+	struct tally_waiter fresh = {.tgid = tgid, .wait_ns = wait_ns};
+
+	vec_for_each (waiter, &kind->waiters) {
+		if (waiter->tgid != tgid)
+			continue;
+		add(&waiter->wait_ns, wait_ns);
+		return 0;
+	}
+	return kind->waiters.count < TALLY_WAITERS ? vec_push(&kind->waiters, fresh) : 0;
+}
+
 static int add_parts(struct tally_kind *kind, const struct step *step)
 {
 	struct step_parts parts;
@@ -505,7 +519,8 @@ static int add_parts(struct tally_kind *kind, const struct step *step)
 			add_saturating(kind->unmeasured_ns, take_all(&parts.ns[STEP_OWN]));
 	for (int i = 0; i < STEP_PARTS; i++)
 		kind->parts_ns[i] = add_saturating(kind->parts_ns[i], parts.ns[i]);
-	err = add_limited(kind, &step->record, &parts);
+	err = add_waiter(kind, step->record.tgid, parts.ns[STEP_CPU_WAIT]);
+	err = err ? err : add_limited(kind, &step->record, &parts);
 	if (err || !parts.known)
 		return err;
 	kind->faults_untimed += !parts.faults_known;

@@ -214,6 +214,14 @@ struct tally_class {
 	struct tail *tail;
 };
 
+/* Processes of a kind whose waits for a CPU are told apart; those of more are only summed. */
+#define TALLY_WAITERS 32
+
+struct tally_waiter {
+	uint32_t tgid;
+	uint64_t wait_ns; /* of its steps, for a CPU */
+};
+
 /* What CPython did in the steps in which that was measured. */
 struct tally_stalls {
 	uint64_t gil_steps;
@@ -267,7 +275,8 @@ struct tally_kind {
 	uint64_t faults_timed;	 /* page faults that were timed, of all steps */
 	uint64_t stops_unknown;	 /* steps whose short stops may not have been seen */
 	struct tail *tail;	 /* of the steps whose parts are known, those that returned; … */
-	VEC(struct tally_class) classes; /* … and by class, in the order in which they came */
+	VEC(struct tally_class) classes;  /* … and by class, in the order in which they came */
+	VEC(struct tally_waiter) waiters; /* the processes that made its steps */
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 	uint64_t other_steps; /* in which other_ns was measured */
 	uint64_t other_ns;

@@ -20,6 +20,7 @@
 #include "sandbox/broker.h"
 #include "steps/find.h"
 #include "search/candidates.h"
+#include "search/descendant.h"
 #include "search/step_search.h"
 
 #define NAMED_MAX 3
@@ -100,68 +101,19 @@ static int look_at_stacks(const struct options *options, uint32_t tgid, int outp
 	return err;
 }
 
-static bool has_step(const struct options *options, uint32_t tgid, struct target_seen *seen)
-{
-	struct target_options target_options = target_options_of(options);
-	function_vec functions = {0};
-	int count;
-
-	target_options.tells = TARGET_TELLS_NOTHING;
-	count = target_find(tgid, &target_options, seen, &functions);
-	step_functions_free(&functions);
-	return count > 0;
-}
-
-static bool launcher_has_step(const struct options *options, uint32_t tgid)
-{
-	struct target_seen *seen = target_seen__new();
-	bool has = !seen || has_step(options, tgid, seen);
-
-	target_seen__free(seen);
-	return has;
-}
-
-/*
- * The first descendant that has a step function and is not traced. Symbols are read only of those
- * that map a file named like an engine's, and once for all that map the same file.
- */
-static bool find_descendant(const struct options *options, uint32_t tgid,
-			    struct process_entry *found)
-{
-	struct target_seen *seen = target_seen__new();
-	process_vec processes = {0};
-	bool is_found = false;
-
-	if (seen)
-		processes_list(&processes);
-	vec_for_each (process, &processes) {
-		if (process->tgid == tgid || options_name_process(options, process->tgid) ||
-		    !processes_descends(&processes, process->tgid, &tgid, 1) ||
-		    !target_may_have_engine(process->tgid) ||
-		    !has_step(options, process->tgid, seen))
-			continue;
-		*found = *process;
-		is_found = true;
-		break;
-	}
-	vec_free(&processes);
-	target_seen__free(seen);
-	return is_found;
-}
-
 /* 1: a descendant was written; 0: there is none to name; or -EIO. */
 static int write_descendant(const struct options *options, uint32_t tgid, int output)
 {
-	struct process_entry found;
+	struct descendant found;
 	struct candidate candidate = {0};
 
-	if (options->follow || !find_descendant(options, tgid, &found) ||
-	    launcher_has_step(options, tgid))
+	if (options->follow || !descendant_find(options, tgid, false, &found) ||
+	    process_has_step(options, tgid))
 		return 0;
 	candidate.tgid = found.tgid;
-	candidate.is_child = found.parent_tgid == tgid;
+	candidate.is_child = found.is_child;
 	proc_comm((struct proc_ref){.tgid = tgid}, candidate.launcher, sizeof(candidate.launcher));
-	proc_comm((struct proc_ref){.tgid = found.tgid}, candidate.name, sizeof(candidate.name));
+	snprintf(candidate.name, sizeof(candidate.name), "%s", found.name);
 	return write(output, &candidate, sizeof(candidate)) == sizeof(candidate) ? 1 : -EIO;
 }
 

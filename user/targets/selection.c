@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "proc/process.h"
 #include "python/guest.h"
+#include "search/descendant.h"
 #include "steps/find.h"
 #include "targets/engine_tree.h"
 #include "targets/step_sites.h"
@@ -112,6 +113,25 @@ static enum target_python python_of(const struct live *live, uint32_t tgid)
 	return python_guest_is_there(tgid) ? TARGET_PYTHON_THERE : TARGET_PYTHON_NONE;
 }
 
+/* The user may have named what has started the engine. With -f, descendants were searched too. */
+static void name_descendant(const struct options *options)
+{
+	struct descendant found = {.tgid = 0};
+	char steps[1024];
+	uint32_t tgid = 0;
+
+	for (size_t i = 0; i < options->pids.count && !options->follow && !found.tgid; i++) {
+		tgid = options->pids.items[i];
+		descendant_find(options, tgid, options->specs.count, &found);
+	}
+	descendant_steps(steps, sizeof(steps), options);
+	if (found.tgid)
+		log_err("%s %u (%s) of process %u has such a function: ferrum-bpftrace -p %u%s, or "
+			"-p %u -f%s",
+			found.is_child ? "child" : "descendant", found.tgid, found.name, tgid,
+			found.tgid, steps, tgid, steps);
+}
+
 static void explain_no_match(const struct live *live)
 {
 	struct target_options target_options = target_options_of(live->options);
@@ -124,6 +144,7 @@ static void explain_no_match(const struct live *live)
 			"function: name one with --step (--list-steps -p %u shows candidates), or "
 			"use --detail steps",
 			tgid, tgid);
+	name_descendant(live->options);
 }
 
 static void tell_of_steps(const struct live *live)

@@ -18,6 +18,7 @@
 #include "steps/find.h"
 #include "steps/python_spec.h"
 #include "search/candidates.h"
+#include "targets/late_files.h"
 #include "targets/python_frames.h"
 #include "targets/python_stalls.h"
 #include "search/text_rates.h"
@@ -283,6 +284,8 @@ int steps_found__search(struct steps_found *found, struct traced *traced)
 	int added, err;
 
 	traced->rescan = false;
+	if (found->live->options->all)
+		late_files_note(traced);
 	found->target_options.tells = choose_tells(found, traced);
 	found->target_options.measure = found->live->is_open ? NULL : text_rates_measure;
 	added = target_find(processes_live_thread(traced->tgid), &found->target_options,

@@ -22,6 +22,7 @@
 #include "trace/explain.h"
 #include "search/hint.h"
 #include "targets/late_engines.h"
+#include "targets/late_files.h"
 #include "trace/loading.h"
 #include "trace/wall_clock.h"
 #include "targets/selection.h"
@@ -159,6 +160,7 @@ struct session {
 	struct wall_clock wall_clock;
 	struct intervals intervals;
 	uint64_t lost_threads; /* as of the last rescan */
+	struct late_files late_files;
 	struct hint_wait hint;
 	struct text_check text_check;
 	VEC(struct torch_export) torch; /* to be given away */
@@ -328,6 +330,13 @@ uint32_t session__main_tgid(const struct session *session)
 	if (session->child)
 		return (uint32_t)child__pid(session->child);
 	return session->live.options->pids.count ? session->live.options->pids.items[0] : 0;
+}
+
+bool session__has_several(const struct session *session)
+{
+	const struct options *options = session->live.options;
+
+	return options->all || options->follow || traced_set__count(session->live.traced) > 1;
 }
 
 struct child *session__take_command(struct session *session)
@@ -515,9 +524,6 @@ static void search_again(struct session *session, struct traced *traced)
 	bool is_new = traced->rescan, has_run;
 	int probed;
 
-	/* With -a, there are too many files to search all of them every second. */
-	if (session->live.options->all && !is_new)
-		return;
 	if (steps_found__search(session->live.found, traced) < 0 ||
 	    steps_found__describe(session->live.found))
 		return;
@@ -528,8 +534,23 @@ static void search_again(struct session *session, struct traced *traced)
 	if (has_run || session->intervals.next_ns)
 		log_info("found a step function%s%s",
 			 session->intervals.next_ns ? "; it replaces the intervals" : "",
-			 has_run ? "; its calls in the second before were not traced" : "");
+			 !has_run ? ""
+			 : session->live.options->all
+				 ? "; its calls before that were not traced"
+				 : "; its calls in the second before were not traced");
 	session->intervals.next_ns = 0;
+}
+
+/* With -a, there are too many processes to read the mappings of all of them every second. */
+static void search_late(struct session *session, uint64_t now_ns)
+{
+	struct traced_set *set = session->live.traced;
+	struct traced *traced;
+
+	if (!session->live.options->all || !late_files_begin(&session->late_files, set, now_ns))
+		return;
+	while ((traced = late_files_next(&session->late_files, set, clock_ns(CLOCK_MONOTONIC))))
+		search_again(session, traced);
 }
 
 static void rescan(struct session *session, uint64_t now_ns)
@@ -546,9 +567,10 @@ static void rescan(struct session *session, uint64_t now_ns)
 			traced_set__end_gone(session->live.traced, traced, now_ns);
 		if (kill((pid_t)traced->tgid, 0) && errno == ESRCH)
 			traced_set__end_slots(session->live.traced, traced, now_ns);
-		else
+		else if (traced->rescan || !session->live.options->all)
 			search_again(session, traced);
 	}
+	search_late(session, now_ns);
 	session->lost_threads = lost;
 	session->rescan_ns = now_ns + RESCAN_NS;
 }
@@ -612,13 +634,20 @@ static void tell_late_polls(const struct session *session)
 			 (unsigned long long)polls);
 }
 
+/* Whether it is time to name candidates. With -a, of which process would they be? */
 static bool lacks_steps(struct session *session, uint64_t now_ns)
 {
+	bool all = session->live.options->all;
+
 	if (!hint_wait_turn(&session->hint, now_ns))
 		return false;
 	tell_late_polls(session);
-	return !stream__has_steps(session->live.stream) && !step_guard__has_acted(session->guard) &&
-	       !session->live.options->all;
+	if (stream__has_steps(session->live.stream) || step_guard__has_acted(session->guard))
+		return false;
+	if (all && !session->told)
+		log_info("no step was seen yet in any process: ferrum-bpftrace doctor lists the "
+			 "engines that run here, and doctor PID says what a process lacks");
+	return !all;
 }
 
 void session__poll(struct session *session)

@@ -34,6 +34,9 @@ void session__refresh(struct session *session);
 /* Whether there is room for the threads that the targets have by now. */
 bool session__has_room(const struct session *session);
 
+/* Whether several processes are traced, or may be. */
+bool session__has_several(const struct session *session);
+
 /* The process that the tag names; 0 with -a. */
 uint32_t session__main_tgid(const struct session *session);
 

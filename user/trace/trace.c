@@ -134,8 +134,12 @@ static void escalate(struct trace *trace)
 	session__escalate(trace->session);
 	if (trace->flag && !trace->options->all)
 		log_info("SIGUSR1: the next step of each process is escalated, since each has "
-			 "files of "
-			 "its own");
+			 "files of its own");
+	else if (session__has_several(trace->session))
+		log_info("SIGUSR1: the next step is escalated: one in all, in whichever process "
+			 "it ends");
+	else
+		log_info("SIGUSR1: the next step is escalated");
 }
 
 /* What was asked for while the window was prepared. */

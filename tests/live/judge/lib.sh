@@ -19,7 +19,7 @@ run_mode()
 	wait "$ENGINE"
 	end_tool 0 "$1: the tool ends with 0"
 	count_others
-	read -r slow found wrong false confirmed causes < <(
+	read -r anomalous slow found wrong false confirmed causes < <(
 		ask_python tests/live/judge/score.py "$TMP/truth.json" "$OUT.profile")
 	printf '# %-10s %5d steps, slow %3d, found %3d, wrong cause %d, false %d, confirmed %d, others %d ‰: %s\n' \
 		"$1" "$2" "$slow" "$found" "$wrong" "$false" "$confirmed" "$others" "$causes"
@@ -38,10 +38,15 @@ at_least()
 	(($2 * 100 >= $1 * $3))
 }
 
-# scored MODE STEPS: that it finds what is slow, names its cause, and leaves the others alone
+# scored MODE STEPS: that it finds what is slow, names its cause, and leaves the others alone. Where
+# nothing was slow, or nothing was found, there is nothing to score: that is no success.
 scored()
 {
 	run_mode "$@"
+	if [ "$anomalous" = 1 ]; then
+		holds "$1: the mode made steps slow" [ "$slow" -gt 0 ]
+		holds "$1: some of them are found" [ "$found" -gt 0 ]
+	fi
 	[ "$slow" = 0 ] || holds "$1: the cause is right" at_least 97 $((found - wrong)) "$found"
 	[ "$slow" = 0 ] || where_quiet holds "$1: of what is slow 97 % are found" at_least 97 "$found" "$slow"
 	where_quiet holds "$1: of 1,000 healthy steps at most one is named" [ $((false * 1000)) -le "$2" ]

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """score.py TRUTH PROFILE: holds the verdicts of a run against the engine's own account, and prints
 
-    SLOW FOUND WRONG FALSE CONFIRMED CAUSES
+    ANOMALOUS SLOW FOUND WRONG FALSE CONFIRMED CAUSES
 
+ANOMALOUS  1 if the mode has causes for which steps are slow, 0 if all of its steps are healthy
 SLOW       due steps that took more than four times the usual, by the engine's clock
 FOUND      those of them that were named
 WRONG      those of them that were named for a cause that is not theirs, nor this machine's
@@ -65,7 +66,7 @@ def main():
     healthy = {n for n in named if not (causes and steps[n].due)}
     confirmed = {n for n in healthy if is_confirmed(steps[n], named[n], usual_off_ns)}
     kinds = collections.Counter(row["shape"]["cause"] for row in named.values())
-    print(len(slow), len(found), len(wrong), len(healthy - confirmed),
+    print(int(bool(causes)), len(slow), len(found), len(wrong), len(healthy - confirmed),
           len(confirmed), ",".join(f"{kind}:{count}" for kind, count in kinds.items()) or "-")
 
 

@@ -226,6 +226,35 @@ static void without_a_step_function_there_are_intervals(void **state)
 	doctor_steps_clear(&steps);
 }
 
+static void of_a_launcher_the_process_with_the_engine_is_named(void **state)
+{
+	struct doctor_steps steps = {
+		.interval_ns = 100000000,
+		.idle = true,
+		.descendant = {.tgid = 4711, .is_child = true, .name = "llama-server"}};
+	struct findings checks = judge_steps(&steps);
+
+	(void)state;
+	assert_check(&checks, "step function", FINDING_WARN, "intervals of 100 ms",
+		     "its child 4711 (llama-server), which has such a function: ferrum-bpftrace "
+		     "doctor 4711, then ferrum-bpftrace -p 4711; -p 42 -f traces both");
+	end_checks(&checks);
+	/* A launcher in Python too. */
+	steps.is_python = true;
+	steps.wants_python = true;
+	steps.named = true;
+	strcpy(steps.options, " --step 'a b'");
+	hear(&steps.words, "--step a b: no such function");
+	steps.descendant.is_child = false;
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_FAIL, "--step a b",
+		     "its descendant 4711 (llama-server), which has such a function: "
+		     "ferrum-bpftrace doctor 4711 --step 'a b', then ferrum-bpftrace -p 4711 "
+		     "--step 'a b'; -p 42 -f traces both");
+	end_checks(&checks);
+	doctor_steps_clear(&steps);
+}
+
 static void what_was_found_by_stacks_is_proposed_ready_to_paste(void **state)
 {
 	struct doctor_steps steps = {.interval_ns = 100000000,
@@ -373,6 +402,7 @@ int main(void)
 		cmocka_unit_test(a_process_that_cannot_be_looked_at_is_an_obstacle),
 		cmocka_unit_test(step_functions_are_named_with_their_place),
 		cmocka_unit_test(without_a_step_function_there_are_intervals),
+		cmocka_unit_test(of_a_launcher_the_process_with_the_engine_is_named),
 		cmocka_unit_test(without_a_step_function_probes_alone_measure_nothing),
 		cmocka_unit_test(what_was_found_by_stacks_is_proposed_ready_to_paste),
 		cmocka_unit_test(what_a_search_by_stacks_came_to_is_said),

@@ -29,6 +29,8 @@ static void a_status_is_read_by_its_names(void **state)
 		"Uid:\t1000\t0\t0\t0\n",
 		"VmSize:\t   2048 kB\n",
 		"VmData:\t   1024 kB\n",
+		"VmExe:\t     16 kB\n",
+		"VmLib:\t    512 kB\n",
 		"Threads:\t5\n",
 		"SigCgt:\t0000000180000000\n",
 		"NoNewPrivs:\t1\n",
@@ -49,6 +51,8 @@ static void a_status_is_read_by_its_names(void **state)
 	assert_int_equal(status.uid, 1000);
 	assert_int_equal(status.size_kib, 2048);
 	assert_int_equal(status.data_kib, 1024);
+	assert_int_equal(status.exe_kib, 16);
+	assert_int_equal(status.lib_kib, 512);
 	assert_int_equal(status.threads, 5);
 	assert_true(status.caught == 0x180000000);
 	assert_true(status.no_new_privs);

@@ -168,6 +168,53 @@ static void a_memory_limit_that_explains_little_is_not_told(void **state)
 	assert_has_not(fixture->text, "memory limit");
 }
 
+static void write_steps_of(struct fixture *fixture, uint32_t tgid, uint64_t wait_ns)
+{
+	for (int i = 0; i < 10; i++) {
+		struct step step = waiting_step(fixture, 1, 40 * MS, wait_ns);
+
+		step.record.tgid = tgid;
+		write_step(fixture, &step);
+	}
+}
+
+static void may_use(struct fixture *fixture, uint32_t tgid, uint32_t cpus)
+{
+	struct process *process = window__touch_process(fixture->window, tgid);
+
+	assert_non_null(process);
+	process->cpus.cpus = cpus;
+}
+
+/* An engine has processes that make no steps. */
+static void of_several_processes_the_one_with_the_steps_has_its_cpus_told(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_process(fixture, 50, "worker");
+	may_use(fixture, 42, 8);
+	may_use(fixture, 50, 3);
+	write_steps_of(fixture, 50, 20 * MS);
+	finish(fixture);
+	assert_says(fixture->text, "spent waiting for a CPU in process 50 (3 CPUs, ");
+}
+
+static void of_several_processes_with_steps_the_one_that_waited_longest_is_named(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_process(fixture, 50, "worker");
+	add_process(fixture, 51, "worker");
+	may_use(fixture, 42, 8);
+	may_use(fixture, 50, 3);
+	may_use(fixture, 51, 4);
+	write_steps_of(fixture, 42, 10 * MS);
+	write_steps_of(fixture, 50, 20 * MS);
+	write_steps_of(fixture, 51, 10 * MS);
+	finish(fixture);
+	assert_says(fixture->text, "spent waiting for a CPU, longest in process 50 (3 CPUs, ");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 /* A thread that waited 100 ms for a CPU while it ran for 200 ms. */
@@ -220,6 +267,8 @@ int main(void)
 		TEST(a_memory_limit_that_explains_little_is_not_told),
 		TEST(threads_that_run_steps_are_none_of_the_others),
 		TEST(without_steps_all_threads_count),
+		TEST(of_several_processes_the_one_with_the_steps_has_its_cpus_told),
+		TEST(of_several_processes_with_steps_the_one_that_waited_longest_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
