@@ -119,9 +119,9 @@ static int part_percent(const struct tally_kind *kind, enum step_part part)
 static const struct process *longest_waiter(const struct window *window,
 					    const struct tally_kind *kind)
 {
-	const struct tally_waiter *longest = NULL;
+	const struct shortage_waiter *longest = NULL;
 
-	vec_for_each (waiter, &kind->waiters) {
+	vec_for_each (waiter, &kind->shortage.waiters) {
 		if (!longest || waiter->wait_ns > longest->wait_ns)
 			longest = waiter;
 	}
@@ -298,7 +298,7 @@ static const char *room_words(const struct room *room, char text[96])
 static bool is_memory_limit(const struct tally_kind *kind, enum step_part part)
 {
 	return (part == STEP_FAULTS || part == STEP_DISK_WAIT) &&
-	       kind->limited_ns[part] > kind->parts_ns[part] / 2;
+	       kind->shortage.limited_ns[part] > kind->parts_ns[part] / 2;
 }
 
 /* " (its cgroup was at its memory limit 5,120 times)", or "". */
@@ -310,8 +310,8 @@ static const char *limit_words(const struct tally_kind *kind, enum step_part par
 	if (!is_memory_limit(kind, part))
 		return text;
 	line_add(&line, " (its cgroup was at its memory limit %s",
-		 kind->limited.count > 1 ? "at least " : "");
-	line_add_times(&line, kind->limited_hits);
+		 kind->shortage.limited.count > 1 ? "at least " : "");
+	line_add_times(&line, kind->shortage.limited_hits);
 	line_add(&line, ")");
 	return text;
 }
@@ -325,7 +325,8 @@ static const char *waiter_words(const struct report *report, const struct report
 	*text = '\0';
 	if (finding->process && report->window->processes.count > 1)
 		snprintf(text, 48, "%s in process %" PRIu32,
-			 kind->waiters.count > 1 ? ", longest" : "", finding->process->record.tgid);
+			 kind->shortage.waiters.count > 1 ? ", longest" : "",
+			 finding->process->record.tgid);
 	return text;
 }
 
@@ -545,7 +546,7 @@ static void put_finding(struct json *json, const struct report *report,
 		json_string(json, "part", step_part_name(finding->part, tally_calls_known(kind)));
 		put_room(json, finding);
 		if (is_memory_limit(kind, finding->part))
-			json_uint(json, "memory_limit_hits", kind->limited_hits);
+			json_uint(json, "memory_limit_hits", kind->shortage.limited_hits);
 	} else if (finding->kind == FOUND_THREADS) {
 		put_room(json, finding);
 		json_bool(json, "with_step_threads", finding->is_all);

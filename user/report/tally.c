@@ -376,8 +376,7 @@ static void free_kind(struct tally_kind *kind)
 	vec_for_each (class, &kind->classes)
 		tail__free(class->tail);
 	vec_free(&kind->classes);
-	vec_free(&kind->limited);
-	vec_free(&kind->waiters);
+	shortage_tally_clear(&kind->shortage);
 	free(kind);
 }
 
@@ -453,51 +452,6 @@ static void leave_unmeasured(struct step_parts *parts)
 		parts->ns[STEP_OWN] = add_saturating(parts->ns[STEP_OWN], take_all(&parts->ns[i]));
 }
 
-static int count_hits(struct tally_kind *kind, const struct fbt_step *record)
-{
-	const struct tally_limited fresh = {.tid = record->tid};
-	struct tally_limited *thread = NULL;
-
-	vec_for_each (known, &kind->limited) {
-		if (known->tid == record->tid)
-			thread = known;
-	}
-	if (!thread && kind->limited.count >= TALLY_LIMITED)
-		return 0;
-	if (!thread && vec_push(&kind->limited, fresh))
-		return -ENOMEM;
-	if (!thread)
-		thread = &kind->limited.items[kind->limited.count - 1];
-	add(&thread->hits, record->limits.memory_hits);
-	kind->limited_hits = max_u64(kind->limited_hits, thread->hits);
-	return 0;
-}
-
-static int add_limited(struct tally_kind *kind, const struct fbt_step *record,
-		       const struct step_parts *parts)
-{
-	uint64_t faults = (uint64_t)record->minor_faults + record->major_faults;
-
-	if (!cause_is_memory_limit(&record->limits, faults))
-		return 0;
-	for (int i = 0; i < STEP_PARTS; i++)
-		add(&kind->limited_ns[i], parts->ns[i]);
-	return count_hits(kind, record);
-}
-
-static int add_waiter(struct tally_kind *kind, uint32_t tgid, uint64_t wait_ns)
-{
-	struct tally_waiter fresh = {.tgid = tgid, .wait_ns = wait_ns};
-
-	vec_for_each (waiter, &kind->waiters) {
-		if (waiter->tgid != tgid)
-			continue;
-		add(&waiter->wait_ns, wait_ns);
-		return 0;
-	}
-	return kind->waiters.count < TALLY_WAITERS ? vec_push(&kind->waiters, fresh) : 0;
-}
-
 static int add_parts(struct tally_kind *kind, const struct step *step)
 {
 	struct step_parts parts;
@@ -519,8 +473,7 @@ static int add_parts(struct tally_kind *kind, const struct step *step)
 			add_saturating(kind->unmeasured_ns, take_all(&parts.ns[STEP_OWN]));
 	for (int i = 0; i < STEP_PARTS; i++)
 		kind->parts_ns[i] = add_saturating(kind->parts_ns[i], parts.ns[i]);
-	err = add_waiter(kind, step->record.tgid, parts.ns[STEP_CPU_WAIT]);
-	err = err ? err : add_limited(kind, &step->record, &parts);
+	err = shortage_tally_add(&kind->shortage, &step->record, &parts);
 	if (err || !parts.known)
 		return err;
 	kind->faults_untimed += !parts.faults_known;

@@ -21,6 +21,7 @@
 #include "report/driver_tally.h"
 #include "report/explained_tally.h"
 #include "report/rank_tally.h"
+#include "report/shortage_tally.h"
 #include "report/tail.h"
 
 /* Only the last escalations are listed, shown or not. */
@@ -214,14 +215,6 @@ struct tally_class {
 	struct tail *tail;
 };
 
-/* Processes of a kind whose waits for a CPU are told apart; those of more are only summed. */
-#define TALLY_WAITERS 32
-
-struct tally_waiter {
-	uint32_t tgid;
-	uint64_t wait_ns; /* of its steps, for a CPU */
-};
-
 /* What CPython did in the steps in which that was measured. */
 struct tally_stalls {
 	uint64_t gil_steps;
@@ -233,15 +226,6 @@ struct tally_stalls {
 	uint64_t gc_longest_ns;
 	uint32_t gc_generation; /* of the longest one */
 };
-
-/* How often a memory limit was reached in the steps of one thread. */
-struct tally_limited {
-	uint32_t tid;
-	uint64_t hits;
-};
-
-/* Most threads of a kind of which that is kept. */
-#define TALLY_LIMITED 64
 
 struct tally_kind {
 	uint64_t steps;
@@ -259,15 +243,7 @@ struct tally_kind {
 	uint64_t compute_ns;
 	uint64_t compute_max_ns;       /* in one step */
 	uint64_t parts_ns[STEP_PARTS]; /* where total_ns went: see step_split */
-	/*
-	 * Of parts_ns, in steps whose page faults a memory limit explains (cause_is_memory_limit);
-	 * and how often it was reached in these. That counter is one of the cgroup, so steps at the
-	 * same time count the same: limited_hits is that of the thread with most, which is less
-	 * than all if there are several.
-	 */
-	uint64_t limited_ns[STEP_PARTS];
-	uint64_t limited_hits;
-	VEC(struct tally_limited) limited;
+	struct shortage_tally shortage;
 	/* The rest of steps whose parts were not measured, where those of others were. */
 	uint64_t unmeasured_ns;
 	uint64_t parts_known;	 /* steps whose parts were measured, … */
@@ -275,8 +251,7 @@ struct tally_kind {
 	uint64_t faults_timed;	 /* page faults that were timed, of all steps */
 	uint64_t stops_unknown;	 /* steps whose short stops may not have been seen */
 	struct tail *tail;	 /* of the steps whose parts are known, those that returned; … */
-	VEC(struct tally_class) classes;  /* … and by class, in the order in which they came */
-	VEC(struct tally_waiter) waiters; /* the processes that made its steps */
+	VEC(struct tally_class) classes; /* … and by class, in the order in which they came */
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 	uint64_t other_steps; /* in which other_ns was measured */
 	uint64_t other_ns;
