@@ -23,6 +23,9 @@
 
 /* Of the lane of late ranks: below the pids that gather_number makes. */
 #define LATE_PID 1999999999
+/* Rounds of several process groups may overlap. */
+#define LATE_LANES 64
+
 #define LATE_LANE                                                                                  \
 	"{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1999999999,\"tid\":0,"                    \
 	"\"args\":{\"name\":\"late ranks\"}}"
@@ -281,11 +284,26 @@ static void put_clocks(struct merge *merge)
 	json_array_end(json);
 }
 
-/* A lane of its own: who was late, from the first rank that came until the last one did. */
+/* The first lane that is free from then on: slices that overlap are not shown in one. */
+static uint32_t choose_lane(int64_t ends_ns[LATE_LANES], const struct round *round)
+{
+	uint32_t lane = 0;
+
+	while (lane < LATE_LANES - 1 && ends_ns[lane] > round->first_ns)
+		lane++;
+	ends_ns[lane] = round->last_ns;
+	return lane;
+}
+
+/* A process of its own: who was late, from the first rank that came until the last one did. */
 static void put_rounds(struct merge *merge)
 {
+	int64_t ends_ns[LATE_LANES];
 	struct json *json = &merge->json;
 	char text[ROUND_TEXT];
+
+	for (int i = 0; i < LATE_LANES; i++)
+		ends_ns[i] = INT64_MIN;
 
 	json_newline(json);
 	json_raw(json, NULL, LATE_LANE);
@@ -301,7 +319,7 @@ static void put_rounds(struct merge *merge)
 		json_micros(json, "ts", to_ts(merge, round->first_ns));
 		json_micros(json, "dur", round_spread(round));
 		json_int(json, "pid", LATE_PID);
-		json_uint(json, "tid", 1);
+		json_uint(json, "tid", 1 + choose_lane(ends_ns, round));
 		json_object_begin(json, "args");
 		json_string(json, "meanwhile", text);
 		if (round->step)

@@ -114,6 +114,7 @@ struct lead {
 	group_vec groups; /* of which it is the first rank */
 	uint32_t **twins; /* of each later rank that takes part, as find_twins() says */
 	group_vec *all;	  /* of each rank */
+	bool by_group;	  /* every rank has groups */
 };
 
 static bool has_group(const group_vec *groups, uint32_t group)
@@ -132,18 +133,17 @@ static int add_group(group_vec *groups, uint32_t group)
 	return vec_insert(groups, at, group);
 }
 
-/* Whether a rank takes part; where the group is not known all do. Of a step number is no group. */
+/* Whether a rank takes part; where the group is not known all do. */
 static bool takes_part(const struct rounds *rounds, const struct lead *lead, uint32_t rank,
 		       const struct collective *span)
 {
-	return !rounds->of_collectives || !span->number ||
-	       has_group(&lead->all[rank], span->number);
+	return !lead->by_group || !span->number || has_group(&lead->all[rank], span->number);
 }
 
 static bool leads(const struct rounds *rounds, const struct lead *lead,
 		  const struct collective *span)
 {
-	if (!rounds->of_collectives || !span->number)
+	if (!lead->by_group || !span->number)
 		return !lead->rank;
 	return has_group(&lead->groups, span->number);
 }
@@ -205,6 +205,7 @@ static int add_led(struct rounds *rounds, struct gather_file *files, const struc
 			rounds->unmatched++;
 			continue;
 		}
+		round.lead = lead->rank;
 		round.step = !rounds->of_collectives ? span->number
 			     : host		     ? step_at(&host->steps, span->begin_ns)
 						     : 0;
@@ -231,6 +232,8 @@ static int begin_lead(const struct rounds *rounds, struct gather_file *files, st
 	int err = 0;
 
 	lead->groups.count = 0;
+	if (lead->rank && !lead->by_group)
+		return 0;
 	vec_for_each (group, &lead->all[lead->rank]) {
 		bool is_first = true;
 
@@ -256,13 +259,19 @@ static void end_lead(const struct rounds *rounds, struct lead *lead)
 	}
 }
 
-static int list_groups(const struct rounds *rounds, struct gather_file *files, group_vec *all)
+/*
+ * A trace without groups (ferrum's format) beside others may have its collectives in common with
+ * all of them.
+ */
+static int list_groups(const struct rounds *rounds, struct gather_file *files, struct lead *lead)
 {
 	int err = 0;
 
+	lead->by_group = rounds->of_collectives;
 	for (size_t i = 0; i < rounds->ranks.count && rounds->of_collectives; i++) {
 		vec_for_each (span, spans_of(rounds, files, &rounds->ranks.items[i]))
-			err = err || !span->number ? err : add_group(&all[i], span->number);
+			err = err || !span->number ? err : add_group(&lead->all[i], span->number);
+		lead->by_group &= lead->all[i].count > 0;
 	}
 	return err;
 }
@@ -273,7 +282,7 @@ static int add_rounds(struct rounds *rounds, struct gather_file *files)
 		.twins = calloc(rounds->ranks.count, sizeof(*lead.twins)),
 		.all = calloc(rounds->ranks.count, sizeof(*lead.all)),
 	};
-	int err = lead.twins && lead.all ? list_groups(rounds, files, lead.all) : -ENOMEM;
+	int err = lead.twins && lead.all ? list_groups(rounds, files, &lead) : -ENOMEM;
 
 	for (; lead.rank < rounds->ranks.count && !err; lead.rank++) {
 		err = begin_lead(rounds, files, &lead);
@@ -579,21 +588,23 @@ static int compare_groups(const void *left, const void *right)
 	return (a->total_ns < b->total_ns) - (a->total_ns > b->total_ns);
 }
 
-static size_t group_rounds(const struct rounds *rounds, struct group *groups)
+/* latest: of each rank that leads, index + 1 of the group of its step; all 0. */
+static size_t group_rounds(const struct rounds *rounds, struct group *groups, size_t *latest)
 {
 	size_t count = 0;
-	uint32_t step = 0;
 
 	vec_for_each (round, &rounds->rounds) {
-		struct group *group = &groups[count ? count - 1 : 0];
+		size_t *last = &latest[round->lead];
+		struct group *group;
 
 		if (!round_is_late(rounds, round))
 			continue;
-		if (!count || !round->step || round->step != step) {
-			group = &groups[count++];
-			*group = (struct group){round, 0};
+		if (!*last || !round->step || round->step != groups[*last - 1].worst->step) {
+			groups[count++] = (struct group){round, 0};
+			*last = count;
 		}
-		step = round->step;
+		group = &groups[*last - 1];
+
 		group->total_ns = add_saturating(group->total_ns, round_spread(round));
 		if (round_spread(round) > round_spread(group->worst))
 			group->worst = round;
@@ -604,7 +615,9 @@ static size_t group_rounds(const struct rounds *rounds, struct group *groups)
 static void print_worst(const struct rounds *rounds, int64_t base_ns, FILE *out)
 {
 	struct group *groups = calloc(rounds->rounds.count + 1, sizeof(*groups));
-	size_t count = groups ? group_rounds(rounds, groups) : 0;
+	size_t *latest = calloc(rounds->ranks.count + 1, sizeof(*latest));
+	size_t count = groups && latest ? group_rounds(rounds, groups, latest) : 0;
+
 	char text[ROUND_TEXT], label[64], step[24];
 
 	if (count) {
@@ -624,6 +637,7 @@ static void print_worst(const struct rounds *rounds, int64_t base_ns, FILE *out)
 			      FORMAT_TIME(groups[i].total_ns), LABEL_COLUMNS, label,
 			      worst->is_end ? "at its end: " : "", text);
 	}
+	free(latest);
 	free(groups);
 }
 

@@ -32,6 +32,7 @@ struct round {
 	int64_t earliest_ns; /* first_ns of this one, or of a later one in order with the same rank
 			      */
 	uint32_t late;	     /* index of the rank that was last */
+	uint32_t lead;	     /* index of the first rank that takes part */
 	uint32_t step; /* number of the step of the first rank that takes part; 0: not known */
 	bool is_end;   /* of steps: they are about ends, not begins */
 	struct meanwhile did[ROUND_NAMES];

@@ -128,6 +128,23 @@ static void what_a_rank_of_the_group_lacks_is_left_out(void **state)
 	assert_int_equal(fixture->rounds.unmatched, 1);
 }
 
+/* One trace of PyTorch's profiler, others in a format without groups. */
+static void where_a_rank_names_no_groups_all_ranks_take_part(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int64_t us = 1000; us < 1000 + 1000 * TURNS; us += 1000) {
+		for (int i = 0; i < RANKS; i++)
+			add(&process_of(fixture, i)->collectives, i == 1 || i == 2 ? LEFT : 0,
+			    us + 100 * i, us + 400);
+	}
+	assert_int_equal(rounds_find(&fixture->rounds, fixture->files, RANKS), 0);
+	assert_true(fixture->rounds.of_collectives);
+	assert_int_equal(fixture->rounds.rounds.count, TURNS);
+	assert_int_equal(fixture->rounds.unmatched, 0);
+	assert_int_equal(count_late(fixture, 3), TURNS);
+}
+
 static void without_groups_all_ranks_take_part(void **state)
 {
 	struct fixture *fixture = *state;
@@ -168,6 +185,7 @@ int main(void)
 		TEST(a_group_of_which_one_rank_was_traced_is_left_out),
 		TEST(what_a_rank_of_the_group_lacks_is_left_out),
 		TEST(without_groups_all_ranks_take_part),
+		TEST(where_a_rank_names_no_groups_all_ranks_take_part),
 		TEST(steps_are_compared_where_no_collective_is_common),
 	};
 
