@@ -112,21 +112,6 @@ bool target_home_reap(struct target_home *home, pid_t pid)
 	return true;
 }
 
-void target__free(struct target *target)
-{
-	if (!target)
-		return;
-	end_child(target, target->tracer, target->slot, target->told_to_end || target->told_ns);
-	/* home->calls stays until it has ended: its probes are in the kernel as long. */
-	end_child(target, target->calls, 0, target->told_to_end);
-	close_link(target);
-	close_fd(&target->calls_fd);
-	close_fd(&target->sample_fd);
-	close_fd(&target->due_sample_fd);
-	close_fd(&target->due_calls_fd);
-	free(target);
-}
-
 bool target__is_over(const struct target *target)
 {
 	return !target->tracer && !target->calls && !is_alive(target);
@@ -311,6 +296,25 @@ static void take_trigger(struct target *target, const struct flight_message *mes
 static void say_no_dump(const struct target *target, const char *why)
 {
 	log_err("%u: no dump of \"%s\": %s", target->tgid, target->trigger.text, why);
+}
+
+void target__free(struct target *target)
+{
+	if (!target)
+		return;
+	if (target->trigger.pending) {
+		say_no_dump(target, "it is no longer watched");
+		give_parts(target);
+	}
+	end_child(target, target->tracer, target->slot, target->told_to_end || target->told_ns);
+	/* home->calls stays until it has ended: its probes are in the kernel as long. */
+	end_child(target, target->calls, 0, target->told_to_end);
+	close_link(target);
+	close_fd(&target->calls_fd);
+	close_fd(&target->sample_fd);
+	close_fd(&target->due_sample_fd);
+	close_fd(&target->due_calls_fd);
+	free(target);
 }
 
 /* The container of such a process is in a cgroup of its own, with docker. */

@@ -121,6 +121,9 @@ void writer__take(struct writer *writer, const struct dump_job *job)
 		writer->jobs.items[at] = writer->jobs.items[at - 1];
 	}
 	writer->jobs.items[at] = *job;
+	/* They are those of the first job. */
+	if (!at)
+		writer->failures = 0;
 }
 
 static void end_job(struct writer *writer)
@@ -129,6 +132,7 @@ static void end_job(struct writer *writer)
 	writer->jobs.count--;
 	memmove(writer->jobs.items, writer->jobs.items + 1,
 		writer->jobs.count * sizeof(*writer->jobs.items));
+	writer->failures = 0;
 }
 
 static struct dump_limits limits_of(const struct options *options)
