@@ -383,7 +383,7 @@ static bool goes_on(const struct fbt_look_thread *look, uint32_t number,
 		    const struct fbt_look_thread *first, uint32_t *count)
 {
 	if (!number && *count && look->start_ns == first->start_ns &&
-	    look->time_ns > first->time_ns)
+	    look->time_ns > first->time_ns && (look->count || !first->count))
 		*count = 0;
 	return number == *count && (!number || look->time_ns == first->time_ns);
 }

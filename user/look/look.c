@@ -222,22 +222,43 @@ static uint32_t rank_of(const struct stack_codes *codes)
 	return codes->count;
 }
 
-/* Keeps the one that is most often read, of those of the lowest rank. */
-static void vote(struct stack_codes *kept, uint32_t *votes, const struct stack_codes *codes)
-{
-	uint32_t before = rank_of(kept), rank = rank_of(codes);
+/* Each different reading, and how often it was made. */
+struct readings {
+	struct stack_codes codes[SPIN_READS];
+	uint32_t times[SPIN_READS];
+	uint32_t count;
+};
 
-	if (rank > before || !codes->count)
-		return;
-	if (rank == before &&
-	    !memcmp(kept->codes, codes->codes, codes->count * sizeof(codes->codes[0]))) {
-		++*votes;
-		return;
+static void note_reading(struct readings *readings, const struct stack_codes *codes)
+{
+	for (uint32_t i = 0; i < readings->count; i++) {
+		const struct stack_codes *known = &readings->codes[i];
+
+		if (rank_of(known) == rank_of(codes) &&
+		    !memcmp(known->codes, codes->codes, codes->count * sizeof(codes->codes[0]))) {
+			readings->times[i]++;
+			return;
+		}
 	}
-	if (rank == before && --*votes)
-		return;
-	*kept = *codes;
-	*votes = 1;
+	readings->times[readings->count] = 1;
+	readings->codes[readings->count++] = *codes;
+}
+
+/* Of those of the lowest rank the one that was read most often, if that was often enough. */
+static const struct stack_codes *choose_reading(const struct readings *readings)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < readings->count; i++) {
+		uint32_t rank = rank_of(&readings->codes[i]),
+			 least = rank_of(&readings->codes[best]);
+
+		if (rank < least || (rank == least && readings->times[i] > readings->times[best]))
+			best = i;
+	}
+	return readings->count && readings->codes[best].count && readings->times[best] >= SPIN_VOTES
+		       ? &readings->codes[best]
+		       : NULL;
 }
 
 /*
@@ -247,21 +268,23 @@ static void vote(struct stack_codes *kept, uint32_t *votes, const struct stack_c
  */
 static int read_spinner(struct look *look, const struct look_wait *wait)
 {
-	struct stack_codes *kept = &look->stacks_of[0], codes;
-	uint32_t votes = 0;
+	struct readings readings = {.count = 0};
+	const struct stack_codes *chosen;
+	struct stack_codes codes;
 	int err = 0;
 
-	kept->count = 0;
+	look->stacks_of[0].count = 0;
 	for (uint32_t i = 0; i < SPIN_READS && !err; i++) {
 		add_stack(look, look->chain.tasks[0], STACK_MOST, 0);
 		err = memory__read(look->memory, ref_of(wait), look->parts, 1);
 		if (err)
 			break;
 		unwind_part(look, wait, 0, &codes);
-		vote(kept, &votes, &codes);
+		note_reading(&readings, &codes);
 	}
-	if (votes < SPIN_VOTES)
-		kept->count = 0;
+	chosen = choose_reading(&readings);
+	if (chosen)
+		look->stacks_of[0] = *chosen;
 	return err;
 }
 

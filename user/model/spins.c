@@ -64,6 +64,11 @@ bool spin_may_have(enum fbt_arch arch, uint32_t nr)
 	return way_of(arch, nr) != WAY_NONE;
 }
 
+bool spin_yields(enum fbt_arch arch, uint32_t nr)
+{
+	return way_of(arch, nr) == WAY_YIELD;
+}
+
 static bool has_timed_out(const struct spin_search *search, const struct fbt_call *call)
 {
 	uint64_t operation = call->args[1] & FUTEX_OPERATION;

@@ -27,6 +27,9 @@
 /* Whether a call of that number may be one of a row. */
 bool spin_may_have(enum fbt_arch arch, uint32_t nr);
 
+/* Whether it gives the CPU to others, which may take as long as they like. */
+bool spin_yields(enum fbt_arch arch, uint32_t nr);
+
 /*
  * What is looked for: sched_yield; poll, select and epoll_wait without a result and nanosleep, each
  * of at most 10 ms; and waits in futex for one address that timed out. Waits for the lock of a

@@ -10,7 +10,9 @@
 /* The usual length comes nearer to that of each step by so much: it is about the median. */
 #define USUAL_PART  8
 #define USUAL_LEAST NS_PER_MS
-#define FACTOR	    2
+/* Others may have the CPU for long where a thread yields. */
+#define YIELD_MAX_NS (100 * NS_PER_MS)
+#define FACTOR	     2
 
 static uint64_t count_calls(const volatile struct fbt_slot *slot)
 {
@@ -43,12 +45,13 @@ static void begin_row(struct spin_row *row, uint64_t calls, uint64_t busy_ns, ui
 }
 
 /* All calls since the last turn: their mean stands for each. */
-static bool goes_on(const struct spin_row *row, uint64_t calls, uint64_t busy_ns, uint64_t now_ns)
+static bool goes_on(const struct spin_row *row, uint64_t calls, uint64_t busy_ns, uint64_t now_ns,
+		    uint64_t most_ns)
 {
 	uint64_t made = calls - row->calls, in_ns = sub_saturating(busy_ns, row->busy_ns);
 	uint64_t out_ns = sub_saturating(now_ns - row->turn_ns, in_ns);
 
-	return in_ns / (made + 1) <= SPIN_CALL_MAX_NS &&
+	return in_ns / (made + 1) <= most_ns &&
 	       (out_ns / made <= BETWEEN_NS || out_ns <= in_ns / 2);
 }
 
@@ -56,20 +59,26 @@ void spin_row_turn(struct spin_row *row, const volatile struct fbt_slot *slot, e
 		   uint64_t now_ns)
 {
 	uint64_t step_ns = slot->step_start_ns, start_ns = slot->start_ns;
-	uint64_t calls = count_calls(slot), busy_ns = fbt_busy_ns(slot->busy, now_ns);
+	uint64_t most_ns = spin_yields(arch, slot->nr) ? YIELD_MAX_NS : SPIN_CALL_MAX_NS;
+	uint64_t calls, busy_ns;
 
+	if (!step_ns && !row->step_ns)
+		return;
+	calls = count_calls(slot);
+	busy_ns = fbt_busy_ns(slot->busy, now_ns);
 	if (step_ns != row->step_ns)
 		begin_step(row, step_ns);
 	/* A wait for the lock of an interpreter is looked at as such. */
-	if (!step_ns || now_ns <= row->turn_ns || slot->call_gil ||
+	if (!step_ns || now_ns < step_ns || now_ns <= row->turn_ns || slot->call_gil ||
 	    !spin_may_have(arch, slot->nr)) {
 		row->start_ns = 0;
 		return;
 	}
 	if (row->start_ns && calls == row->calls && start_ns && start_ns < now_ns &&
-	    now_ns - start_ns <= SPIN_CALL_MAX_NS)
+	    now_ns - start_ns <= most_ns)
 		return;
-	if (!row->start_ns || calls <= row->calls || !goes_on(row, calls, busy_ns, now_ns)) {
+	if (!row->start_ns || calls <= row->calls ||
+	    !goes_on(row, calls, busy_ns, now_ns, most_ns)) {
 		begin_row(row, calls, busy_ns, now_ns);
 		return;
 	}

@@ -67,6 +67,29 @@ static void begin_step(struct fixture *fixture)
 	turn(fixture);
 }
 
+/* So many calls, each of which lasts so long. */
+static void make_long_calls(struct fixture *fixture, uint32_t nr, int calls, uint64_t ns)
+{
+	fixture->slot.nr = nr;
+	for (int i = 0; i < calls; i++) {
+		fixture->slot.sums[FBT_OTHER].calls++;
+		fixture->slot.busy += 2 * ns;
+		fixture->now_ns += ns;
+		turn(fixture);
+	}
+}
+
+static void others_may_have_the_cpu_for_long_where_a_thread_yields(void **state)
+{
+	struct fixture *fixture = *state;
+
+	make_long_calls(fixture, NR_YIELD, 5, 25 * NS_PER_MS);
+	assert_true(is_long(fixture));
+	begin_step(fixture);
+	make_long_calls(fixture, NR_NANOSLEEP, 5, 25 * NS_PER_MS);
+	assert_false(is_long(fixture));
+}
+
 static void yields_are_a_row_once_they_last(void **state)
 {
 	struct fixture *fixture = *state;
@@ -181,6 +204,7 @@ int main(void)
 #define FACT(name) cmocka_unit_test_setup(name, setup)
 	const struct CMUnitTest tests[] = {
 		FACT(yields_are_a_row_once_they_last),
+		FACT(others_may_have_the_cpu_for_long_where_a_thread_yields),
 		FACT(naps_are_a_row_though_some_last_for_a_turn),
 		FACT(a_long_call_is_none),
 		FACT(work_between_the_calls_is_none),
