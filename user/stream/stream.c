@@ -378,6 +378,19 @@ static void send_steps(struct stream *stream, size_t count)
 	vec_shrink(&stream->steps, SPARE_STEPS);
 }
 
+/*
+ * Up to when calls are read where events are left: later ones may name files, or be of processes,
+ * that are told in those.
+ */
+static uint64_t last_end(const struct stream *stream)
+{
+	uint64_t end_ns = 0;
+
+	vec_for_each (step, &stream->steps)
+		end_ns = max_u64(end_ns, step->step.end_ns);
+	return end_ns;
+}
+
 static void drain_until(struct stream *stream, uint64_t cutoff_ns)
 {
 	bool is_whole;
@@ -392,7 +405,7 @@ static void drain_until(struct stream *stream, uint64_t cutoff_ns)
 	slow_calls__drain(stream->slow);
 	/* All calls of the steps that were read above have returned by now and are in a ring. */
 	if (cutoff_ns != UINT64_MAX)
-		cutoff_ns = clock_ns(CLOCK_MONOTONIC);
+		cutoff_ns = is_whole ? clock_ns(CLOCK_MONOTONIC) : last_end(stream);
 	call_ring__drain(stream->ring, cutoff_ns, send_call, stream);
 	send_steps(stream, steps);
 	/* Else an ended thread may be of a process that is not known yet. */

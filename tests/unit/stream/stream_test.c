@@ -493,6 +493,24 @@ static void a_gap_with_less_than_no_time_on_a_cpu_is_sent(void **state)
 	kept(&fixture->keeper, 1, FBT_EVENT_STEP);
 }
 
+/* A later call may name a file, or be of a process, of which an event that is left tells. */
+static void where_events_are_left_later_calls_wait(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_step(fixture, 1, 200);
+	add_call(fixture, 100, 0);
+	add_call(fixture, 300, 0);
+	fixture->loader.is_cut_off = true;
+	stream__drain(fixture->stream);
+	assert_int_equal(fixture->keeper.count, 2);
+	kept(&fixture->keeper, 0, FBT_EVENT_CALL);
+	kept(&fixture->keeper, 1, FBT_EVENT_STEP);
+	fixture->loader.is_cut_off = false;
+	stream__drain(fixture->stream);
+	assert_int_equal(fixture->keeper.count, 3);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -514,6 +532,7 @@ int main(void)
 		TEST(a_gap_with_less_than_no_time_on_a_cpu_is_sent),
 		TEST(a_wake_is_sent_before_its_step_with_the_name_of_the_waker),
 		TEST(an_ended_thread_waits_for_all_events),
+		TEST(where_events_are_left_later_calls_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
