@@ -261,7 +261,8 @@ int BPF_PROG(handle_fork, struct task_struct *parent, struct task_struct *child)
 		 */
 		if (stale && *stale && !bpf_map_lookup_elem(&targets, &tgid))
 			*stale = 0;
-		if (!trace_all || parent_tgid == self_tgid || parent_tgid == KTHREADD)
+		if (!trace_all || tgid == parent_tgid || parent_tgid == self_tgid ||
+		    parent_tgid == KTHREADD)
 			return 0;
 	}
 	if (tgid != parent_tgid) {
@@ -333,6 +334,23 @@ static __always_inline void stop_command(__u32 tgid)
 		bpf_send_signal(SIGSTOP);
 }
 
+/* A process whose beginning was lost: if it would be traced, it is from here on. */
+static __always_inline void adopt(struct task_struct *task, __u32 tgid)
+{
+	__u32 parent_tgid = task->real_parent->tgid;
+	struct fbt_target_state fresh = {};
+
+	if (trace_all ? parent_tgid == self_tgid || parent_tgid == KTHREADD
+		      : !follow || !bpf_map_lookup_elem(&targets, &parent_tgid))
+		return;
+	if (bpf_map_update_elem(&targets, &tgid, &fresh, BPF_ANY))
+		return;
+	if (announce(tgid, parent_tgid, 0))
+		begin_thread(task);
+	else
+		bpf_map_delete_elem(&targets, &tgid);
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(handle_exec, struct task_struct *task, int old_tid)
 {
@@ -359,8 +377,11 @@ int BPF_PROG(handle_exec, struct task_struct *task, int old_tid)
 	__u32 index = *old_id;
 	struct fbt_slot *slot = index ? bpf_map_lookup_elem(&slots, &index) : NULL;
 
-	if (!slot)
+	if (!slot) {
+		if (!target)
+			adopt(task, tgid);
 		return 0;
+	}
 	/* A thread that is not the leader takes over its thread ID; the leader has ended. */
 	if (task->pid != old_tid) {
 		*old_id = 0;
