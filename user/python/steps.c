@@ -15,6 +15,7 @@
 #include "python/function.h"
 #include "python/guest.h"
 #include "python/markers.h"
+#include "python/refusal.h"
 #include "steps/python_spec.h"
 
 /*
@@ -25,13 +26,6 @@
 #define BEAT_NS	 (NS_PER_S / 2)
 /* How often the answers of those are looked for: an order takes some 10 us. */
 #define LOOK_US 500
-
-/*
- * The library lets its functions go by itself: see the lease in fbt_python.h. The holder may also
- * be in another PID namespace.
- */
-#define ENDED_HOLDER                                                                               \
-	", which is not there: if it was killed, they are free within 5 s, try again then"
 
 /* What became of a wish in one process. */
 struct answer {
@@ -482,32 +476,6 @@ void python_steps__explain(const struct python_steps *steps)
 	}
 }
 
-static bool has_ended(uint32_t pid)
-{
-	return kill((pid_t)pid, 0) && errno == ESRCH;
-}
-
-/* False: there is nothing to say, since the process has no such library. */
-static bool tell_unopened(uint32_t tgid, int err, uint32_t holder)
-{
-	if (err == -EBUSY)
-		log_warn("process %u: its Python functions are steps of another tracer (process "
-			 "%u%s)",
-			 tgid, holder, has_ended(holder) ? ENDED_HOLDER : "");
-	else if (err == -EPROTONOSUPPORT)
-		log_warn("process %u: libferrum_python.so in it is that of another version of this "
-			 "tool: it stays until the process is restarted",
-			 tgid);
-	else if (err == -ENOTCONN)
-		log_warn("process %u: no other tracer has Python functions of it as steps", tgid);
-	else if (python_guest_is_there(tgid))
-		log_warn("process %u: libferrum_python.so is in it, but cannot be reached: %s",
-			 tgid, strerror(-err));
-	else
-		return false;
-	return true;
-}
-
 /*
  * Sets *result if the process has the library and is new, else to NULL. 0 in both cases; or -errno.
  */
@@ -522,7 +490,7 @@ static int open_engine(struct python_steps *steps, uint32_t tgid, bool quiet,
 	*result = NULL;
 	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++)
 		engine.slots[i] = i;
-	if (err && err != -ENOMEM && !quiet && tell_unopened(tgid, err, holder))
+	if (err && err != -ENOMEM && !quiet && python_refusal_tell(tgid, err, holder))
 		return vec_push(&steps->told, tgid);
 	if (err)
 		return err == -ENOMEM ? err : 0;
@@ -779,7 +747,7 @@ static void arm_later(struct engine *engine)
 {
 	engine->is_arming = false;
 	engine->is_late = true;
-	if (!has_ended(engine->tgid))
+	if (!kill((pid_t)engine->tgid, 0) || errno != ESRCH)
 		log_warn("process %u: its Python steps are missing at first: the interpreter did "
 			 "not let go of its lock within %llu s; they are traced once it does",
 			 engine->tgid, (unsigned long long)(ORDER_NS / NS_PER_S));
