@@ -453,7 +453,9 @@ static const struct engine *choose_explaining(const struct python_steps *steps, 
 	vec_for_each (engine, &steps->engines) {
 		enum fbt_python_found found = engine->answers[slot].found;
 
-		if (found == FBT_PYTHON_FOUND || found == FBT_PYTHON_SAME)
+		/* Armed: by another tracer, or before. */
+		if (found == FBT_PYTHON_FOUND || found == FBT_PYTHON_ARMED ||
+		    found == FBT_PYTHON_SAME)
 			return NULL;
 		if (!chosen || chosen->answers[slot].found == FBT_PYTHON_NO_MODULE)
 			chosen = engine;
