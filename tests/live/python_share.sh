@@ -71,6 +71,8 @@ is 'a step by its name: it has its steps only' "$(kinds_of "$OUT.profile")" GPUM
 is 'a step by its name: nothing is said against it' "$(grep -c "py:.*execute_model" "$OUT.err")" 0
 share --python=share --step "$step(x=scheduler_output.total_num_scheduled_tokens)"
 is 'other numbers: nothing is armed with them' "$STATUS" 1
+has 'other numbers: that is said' "$OUT.err" 'execute_model: not armed by the other tracer'
+is 'other numbers: nothing else is' "$(grep -c 'no such Python function' "$OUT.err")" 0
 share
 has 'without it: another tracer has them' "$OUT.err" 'steps of another tracer'
 

@@ -61,7 +61,7 @@ struct python_steps {
 	bool from_table;
 	bool shares;
 	VEC(struct engine) engines;
-	VEC(uint32_t) told; /* processes whose library cannot be had, which was said */
+	VEC(uint32_t) told; /* processes of which was said why functions are no steps */
 	uint64_t beat_ns;   /* when to beat next */
 	/* How much longer processes that -p does not name are waited for. */
 	uint64_t search_left_ns;
@@ -463,13 +463,26 @@ static const struct engine *choose_explaining(const struct python_steps *steps, 
 	return chosen;
 }
 
-void python_steps__explain(const struct python_steps *steps)
+/* As far as the page tells: why not, only the tracer that gives the orders can know. */
+static void tell_unarmed(struct python_steps *steps, const struct engine *engine,
+			 const struct python_spec *wish)
+{
+	log_warn("process %u: py:%s: not armed by the other tracer: name it there, with the same "
+		 "numbers",
+		 engine->tgid, wish->function);
+	if (!python_steps__is_told(steps, engine->tgid))
+		(void)vec_push(&steps->told, engine->tgid);
+}
+
+void python_steps__explain(struct python_steps *steps)
 {
 	/* Of the table, most engines are others. */
 	for (unsigned int i = 0; i < steps->wishes.count && !steps->from_table; i++) {
 		const struct engine *engine = choose_explaining(steps, i);
 		const struct answer *answer;
 
+		if (engine && engine->is_shared)
+			tell_unarmed(steps, engine, &steps->wishes.items[i]);
 		if (!engine || engine->answers[i].found == FBT_PYTHON_UNKNOWN)
 			continue;
 		answer = &engine->answers[i];
