@@ -82,9 +82,17 @@ is 'watch: system calls are traced' $? 0
 is 'watch: the dump has all steps' "$(kinds_of "$DIR"/*_manual.jsonl.gz)" "$both"
 is 'watch: and so has the capture with system calls' "$(kinds_of "$DIR"/*_manual_calls.jsonl.gz)" "$both"
 is 'watch: its own tracer was left alone' "$(grep -cE 'another tracer|started again|missing' "$LOG")" 0
+# In the middle of a window of the second tracer.
+rm -f "${OUT:?}".*
+run_tool -p "$ENGINE" --python=share
+wait_attached "$TOOL"
+await_steps 100
 kill -TERM $WATCH
 wait $WATCH
 is 'watch: it ends with 0' $? 0
+holds 'the first tracer ends: that is said' await_lines 1 'steps are missing from now on' "$OUT.err"
+stop_tool
+is 'the first tracer ends: once' "$(grep -c 'steps are missing' "$OUT.err")" 1
 share --python=share
 has 'nobody else: that is said' "$OUT.err" 'no other tracer has Python functions'
 kill -KILL "$ENGINE"

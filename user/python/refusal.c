@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "python/guest.h"
 
@@ -38,4 +39,20 @@ bool python_refusal_tell(uint32_t tgid, int err, uint32_t holder)
 	else
 		return false;
 	return true;
+}
+
+void python_refusal_tell_order(uint32_t tgid, const struct python_guest *guest, int err,
+			       uint64_t limit_ns)
+{
+	char text[128];
+
+	python_guest__text(guest, text, sizeof(text));
+	if (err == -EBUSY)
+		log_warn("process %u: its Python functions are steps of another tracer now", tgid);
+	else if (err == -EPIPE || *text)
+		log_warn("process %u: its Python functions cannot be steps: %s", tgid, text);
+	else
+		log_warn("process %u: its Python functions cannot be steps: the interpreter did "
+			 "not let go of its lock within %llu s",
+			 tgid, (unsigned long long)(limit_ns / NS_PER_S));
 }

@@ -263,24 +263,6 @@ static bool leave_lost_slots(const struct python_steps *steps, struct engine *en
 	return any;
 }
 
-static void tell_unserved(const struct engine *engine, int err)
-{
-	char text[128];
-
-	python_guest__text(engine->guest, text, sizeof(text));
-	if (err == -EBUSY)
-		log_warn("process %u: its Python functions are steps of another tracer now",
-			 engine->tgid);
-	else if (err == -EPIPE || *text)
-		log_warn("process %u: its Python functions cannot be steps: %s", engine->tgid,
-			 text);
-	else
-		log_warn(
-			"process %u: its Python functions cannot be steps: the interpreter did not "
-			"let go of its lock within %llu s",
-			engine->tgid, (unsigned long long)(ORDER_NS / NS_PER_S));
-}
-
 static int ask(struct engine *engine, enum fbt_python_command command)
 {
 	int err = python_guest__ask(engine->guest, command);
@@ -366,7 +348,7 @@ static int resolve_first(struct python_steps *steps, struct engine *engine, bool
 	while (!err && leave_lost_slots(steps, engine))
 		err = resolve(steps, engine, &steps->search_left_ns);
 	if (err && !quiet)
-		tell_unserved(engine, err);
+		python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
 	return err;
 }
 
@@ -660,7 +642,7 @@ static int arm_named(const struct python_steps *steps, struct engine *engine)
 	int err = resolve(steps, engine, NULL);
 
 	if (err) {
-		tell_unserved(engine, err);
+		python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
 		return err;
 	}
 	engine->is_armed = true;
@@ -679,7 +661,7 @@ static int begin_arming(const struct python_steps *steps, struct engine *engine)
 	write_wishes(steps, engine);
 	err = ask(engine, FBT_PYTHON_RESOLVE);
 	if (err && err != -EAGAIN) {
-		tell_unserved(engine, err);
+		python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
 		return err;
 	}
 	engine->is_armed = true;
@@ -740,7 +722,7 @@ static void advance(const struct python_steps *steps, struct engine *engine)
 		err = ask(engine, engine->is_resolved ? FBT_PYTHON_ARM : FBT_PYTHON_RESOLVE);
 	if (!err || err == -EAGAIN)
 		return;
-	tell_unserved(engine, err);
+	python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
 	engine->is_arming = engine->is_armed = engine->is_asked = false;
 }
 
@@ -837,17 +819,42 @@ static void after_lapse(const struct python_steps *steps, struct engine *engine,
 	ask_again(steps, engine);
 }
 
+/* err: what keep says, 0 or -ENOTCONN. */
+static bool misses_steps(const struct python_steps *steps, const struct engine *engine, int err)
+{
+	for (size_t i = 0; i < steps->wishes.count; i++) {
+		struct fbt_python_slot answer;
+
+		python_guest__answer(engine->guest, engine->slots[i], &answer);
+		if (engine->is_placed[i] && (err || answer.found != FBT_PYTHON_ARMED))
+			return true;
+	}
+	return false;
+}
+
+static void beat_shared(const struct python_steps *steps, struct engine *engine)
+{
+	int err = python_guest__keep(engine->guest);
+
+	if (err == -EBUSY)
+		log_warn("process %u: another tracer has its Python functions now: steps may be "
+			 "those of others",
+			 engine->tgid);
+	/* Of a process that ends, the other tracer has just let go. */
+	if (engine->is_told || (err && err != -ENOTCONN) || !misses_steps(steps, engine, err) ||
+	    !python_guest_is_there(engine->tgid))
+		return;
+	log_warn("process %u: the other tracer has ended, or has let go of its Python functions: "
+		 "steps are missing from now on",
+		 engine->tgid);
+	engine->is_told = true;
+}
+
 static void beat(const struct python_steps *steps, struct engine *engine)
 {
 	/* What is not armed may be looked at again: it stays ours. */
 	int err = python_guest__keep(engine->guest);
 
-	if (err == -EBUSY && engine->is_shared)
-		log_warn("process %u: another tracer has its Python functions now: steps may be "
-			 "those of others",
-			 engine->tgid);
-	if (engine->is_shared)
-		return;
 	if (err)
 		after_lapse(steps, engine, err);
 	if (!engine->is_armed || !engine->is_late)
@@ -876,5 +883,5 @@ void python_steps__beat(struct python_steps *steps, uint64_t now_ns)
 		return;
 	steps->beat_ns = now_ns + BEAT_NS;
 	vec_for_each (engine, &steps->engines)
-		beat(steps, engine);
+		(engine->is_shared ? beat_shared : beat)(steps, engine);
 }

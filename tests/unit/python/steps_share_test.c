@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "markers_fixture.h"
+#include "base/clock.h"
 #include "python/steps.h"
 
 #define HOLDER 4711
@@ -109,12 +110,47 @@ static void where_nothing_is_armed_that_is_said_too(void **state)
 	assert_true(python_steps__is_told(fixture->steps, (uint32_t)getpid()));
 }
 
+/* Beats twice, as it is said once. */
+static void check_that_steps_are_missed(struct fixture *fixture)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	elf_fixture_catch_log(fixture->elf);
+	python_steps__beat(fixture->steps, now_ns + NS_PER_S);
+	python_steps__beat(fixture->steps, now_ns + 2 * NS_PER_S);
+	elf_fixture_check_log(fixture->elf, "steps are missing from now on");
+}
+
+static void that_the_other_tracer_has_ended_is_said_once(void **state)
+{
+	struct fixture *fixture = *state;
+
+	arm(fixture);
+	assert_int_equal(share(fixture, "py:m:armed", NULL), 1);
+	/* Its library has not disarmed yet. */
+	fixture->page->tool = 0;
+	check_that_steps_are_missed(fixture);
+}
+
+static void that_the_other_tracer_has_disarmed_is_said_once(void **state)
+{
+	struct fixture *fixture = *state;
+
+	arm(fixture);
+	assert_int_equal(share(fixture, "py:m:armed", NULL), 1);
+	python_steps__beat(fixture->steps, clock_ns(CLOCK_MONOTONIC));
+	fixture->page->slots[0].found = FBT_PYTHON_UNKNOWN;
+	check_that_steps_are_missed(fixture);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(only_of_what_is_not_armed_it_is_said),
 		CASE(where_nothing_is_armed_that_is_said_too),
+		CASE(that_the_other_tracer_has_ended_is_said_once),
+		CASE(that_the_other_tracer_has_disarmed_is_said_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
