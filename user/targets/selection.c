@@ -289,12 +289,13 @@ static int describe_process(const struct live *live, struct traced *traced)
 
 /*
  * Calls act for each process that is taken, or each that is not. Processes that -p does not name
- * may be gone.
+ * may be gone. 0; 1: for some of these the table is full; or -errno.
  */
 static int for_each_found(const struct live *live, bool taken,
 			  int (*act)(const struct live *live, struct traced *traced))
 {
 	struct traced *traced;
+	bool is_full = false;
 	size_t i = 0;
 
 	while ((traced = traced_set__at(live->traced, i))) {
@@ -305,16 +306,18 @@ static int for_each_found(const struct live *live, bool taken,
 				log_err("process %u: ended while attaching", traced->tgid);
 			return err;
 		}
+		is_full |= err == -E2BIG;
 		if (err)
 			traced_set__forget(live->traced, traced);
 		else
 			i++;
 	}
-	return 0;
+	return is_full;
 }
 
 /*
- * A process may fork after the list was read and before its turn: read lists until nothing is new.
+ * A process may fork after the list was read and before its turn: read lists until nothing is new,
+ * or the table is full: what found no place would be in each list, and be counted again.
  */
 #define LISTS_MAX 20
 
@@ -335,7 +338,9 @@ int selection_take(const struct live *live)
 			break;
 	}
 	/* Names and files take longer, and can wait. */
-	return err ? err : for_each_found(live, true, describe_process);
+	if (err >= 0)
+		err = for_each_found(live, true, describe_process);
+	return err < 0 ? err : 0;
 }
 
 int selection_take_late(const struct live *live, struct traced *traced)
