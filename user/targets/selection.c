@@ -116,20 +116,17 @@ static enum target_python python_of(const struct live *live, uint32_t tgid)
 /* The user may have named what has started the engine. With -f, descendants were searched too. */
 static void name_descendant(const struct options *options)
 {
-	struct descendant found = {.tgid = 0};
+	const struct descendant_roots roots = {options->pids.items, options->pids.count};
+	struct descendant found;
 	char steps[1024];
-	uint32_t tgid = 0;
 
-	for (size_t i = 0; i < options->pids.count && !options->follow && !found.tgid; i++) {
-		tgid = options->pids.items[i];
-		descendant_find(options, tgid, options->specs.count, &found);
-	}
+	if (options->follow || !descendant_find(options, &roots, options->specs.count, &found))
+		return;
 	descendant_steps(steps, sizeof(steps), options);
-	if (found.tgid)
-		log_err("%s %u (%s) of process %u has such a function: ferrum-bpftrace -p %u%s, or "
-			"-p %u -f%s",
-			found.is_child ? "child" : "descendant", found.tgid, found.name, tgid,
-			found.tgid, steps, tgid, steps);
+	log_err("%s %u (%s) of process %u has such a function: ferrum-bpftrace -p %u%s, or -p %u "
+		"-f%s",
+		found.is_child ? "child" : "descendant", found.tgid, found.name, found.root_tgid,
+		found.tgid, steps, found.root_tgid, steps);
 }
 
 static void explain_no_match(const struct live *live)
