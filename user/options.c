@@ -354,6 +354,9 @@ static int complete_python(struct options *options)
 	if (options->python == PYTHON_REQUIRE && options->command)
 		return usage_error("--python require is about processes that run: start COMMAND "
 				   "first, and name it with -p");
+	if (options->python == PYTHON_SHARE && options->mode == MODE_LIST_STEPS)
+		return usage_error("--list-steps has Python functions armed, and --python share "
+				   "has no orders given: leave out one of them");
 	if (options->python == PYTHON_INJECT && (options->command || options->all))
 		log_warn("--python inject: has no effect without -p");
 	return 0;

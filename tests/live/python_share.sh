@@ -7,7 +7,8 @@
 . tests/live/python/lib.sh
 
 DIR=$TMP/dumps LOG=$TMP/watch.log
-step='py:__main__:GPUModelRunner.execute_model'
+step='py:vllm.v1.worker.gpu_model_runner:GPUModelRunner.execute_model'
+numbers='(n_tokens=scheduler_output.total_num_scheduled_tokens,n_requests=len(scheduler_output.num_scheduled_tokens))'
 
 # await_log COUNT REGEX: lines of watch
 await_log()
@@ -64,8 +65,14 @@ fact 'by hand: with their numbers' \
 	'any(s["arg.n_tokens"] > 3 for s in S if s["kind"] == "GPUModelRunner.execute_model")'
 fact 'by hand: with their system calls' \
 	'all(s["by"]["other"]["calls"] == 2 for s in S[1:-1] if s["kind"] == "GPUModelRunner.execute_model")'
+share --python=share --step "$step$numbers"
+is 'a step by its name: it ends with 0' $STATUS 0
+is 'a step by its name: it has its steps only' "$(kinds_of "$OUT.profile")" GPUModelRunner.execute_model
+is 'a step by its name: nothing is said against it' "$(grep -c "py:.*execute_model" "$OUT.err")" 0
 share --python=share --step "$step(x=scheduler_output.total_num_scheduled_tokens)"
-is 'another step: nothing is armed for it' "$STATUS" 1
+is 'other numbers: nothing is armed with them' "$STATUS" 1
+has 'other numbers: that is said' "$OUT.err" 'execute_model: not armed by the other tracer'
+is 'other numbers: nothing else is' "$(grep -c 'no such Python function' "$OUT.err")" 0
 share
 has 'without it: another tracer has them' "$OUT.err" 'steps of another tracer'
 
@@ -75,9 +82,17 @@ is 'watch: system calls are traced' $? 0
 is 'watch: the dump has all steps' "$(kinds_of "$DIR"/*_manual.jsonl.gz)" "$both"
 is 'watch: and so has the capture with system calls' "$(kinds_of "$DIR"/*_manual_calls.jsonl.gz)" "$both"
 is 'watch: its own tracer was left alone' "$(grep -cE 'another tracer|started again|missing' "$LOG")" 0
+# In the middle of a window of the second tracer.
+rm -f "${OUT:?}".*
+run_tool -p "$ENGINE" --python=share
+wait_attached "$TOOL"
+await_steps 100
 kill -TERM $WATCH
 wait $WATCH
 is 'watch: it ends with 0' $? 0
+holds 'the first tracer ends: that is said' await_lines 1 'steps are missing from now on' "$OUT.err"
+stop_tool
+is 'the first tracer ends: once' "$(grep -c 'steps are missing' "$OUT.err")" 1
 share --python=share
 has 'nobody else: that is said' "$OUT.err" 'no other tracer has Python functions'
 kill -KILL "$ENGINE"

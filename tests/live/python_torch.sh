@@ -54,7 +54,7 @@ end()
 
 calls()
 {
-	grep -v '"step"' "$LOG" | python3 -c 'import json, sys
+	grep -vE '"(step|hang|idle)"' "$LOG" | python3 -c 'import json, sys
 print(*[json.loads(line)["call"] for line in sys.stdin])'
 }
 
@@ -151,6 +151,7 @@ start new
 open_window 1
 await step 20
 touch "$TMP/idle"
+await idle
 close_window 1
 is 'idle: exported all the same' "$(count 'kineto_*.json')" 1
 end idle
@@ -172,9 +173,10 @@ hangs()
 
 	start "$2"
 	open_window 1
-	await step 20
+	# The 20 before which its child is forked, the one of the child, and one more: the child does not hang.
+	await step 22
 	touch "$TMP/$what"
-	sleep 0.5
+	await "$what"
 	begin=$SECONDS
 	close_window 1
 	holds "$name: not waited for in vain for long" [ $((SECONDS - begin)) -lt 30 ]
@@ -184,7 +186,7 @@ hangs()
 	open_window 2
 	await enable 2
 	touch "$TMP/$what"
-	sleep 0.5
+	await "$what" 2
 	rm "$FLAG"
 	wait_for_line 'Ctrl-C ends the wait' 2
 	begin=$SECONDS

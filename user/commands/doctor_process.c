@@ -315,7 +315,8 @@ static void read_alternatives(struct doctor_steps *steps, uint32_t tgid,
 	}
 	descendant_steps(steps->options, sizeof(steps->options), all_options);
 	doctor_listen(&ignored);
-	descendant_find(all_options, tgid, steps->named, &steps->descendant);
+	descendant_find(all_options, &(struct descendant_roots){&tgid, 1}, steps->named,
+			&steps->descendant);
 	doctor_listen_end();
 	/* Of names like "decode" in the libraries of a Python program none is its step. */
 	if (steps->descendant.tgid || steps->is_python)

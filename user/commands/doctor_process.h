@@ -65,7 +65,7 @@ struct doctor_steps {
 	bool idle;		      /* no thread was busy */
 	bool stripped;		      /* the program has no symbols of its own functions */
 	struct descendant descendant; /* that has such a function, if the process has none */
-	char options[512];	      /* " --step NAME" for its command line, to be pasted */
+	char options[384];	      /* " --step NAME" for its command line, to be pasted: twice */
 	int probe_err;		      /* the kernel refuses to probe functions: -errno and words */
 	/* If no name looks like a step: what the stacks of busy threads say. */
 	bool searched;

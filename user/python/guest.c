@@ -381,7 +381,7 @@ int python_guest__keep(struct python_guest *guest)
 	if (guest->is_shared ? has_changed_hands(guest) : is_of_another(guest))
 		return -EBUSY;
 	if (guest->is_shared)
-		return 0;
+		return load(&guest->page->tool) ? 0 : -ENOTCONN;
 	if (load(&guest->page->tool) == (uint32_t)getpid() &&
 	    load(&guest->page->lapses) == guest->lapses) {
 		beat(guest);

@@ -27,7 +27,7 @@ int python_guest__open(struct python_guest **guest, uint32_t tgid, uint32_t *hol
 /*
  * The same without becoming the tool that gives the orders: it only reads what that one has armed.
  * Nothing may be called but armed, answer, minor, text, times, free, and keep, which tells once, by
- * -EBUSY, that another tool has it by now. -ENOTCONN no tool has the page.
+ * -EBUSY, that another tool has it by now. -ENOTCONN, also of keep: no tool has the page.
  */
 int python_guest__open_shared(struct python_guest **guest, uint32_t tgid);
 

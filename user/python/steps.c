@@ -15,6 +15,7 @@
 #include "python/function.h"
 #include "python/guest.h"
 #include "python/markers.h"
+#include "python/refusal.h"
 #include "steps/python_spec.h"
 
 /*
@@ -25,13 +26,6 @@
 #define BEAT_NS	 (NS_PER_S / 2)
 /* How often the answers of those are looked for: an order takes some 10 us. */
 #define LOOK_US 500
-
-/*
- * The library lets its functions go by itself: see the lease in fbt_python.h. The holder may also
- * be in another PID namespace.
- */
-#define ENDED_HOLDER                                                                               \
-	", which is not there: if it was killed, they are free within 5 s, try again then"
 
 /* What became of a wish in one process. */
 struct answer {
@@ -67,7 +61,7 @@ struct python_steps {
 	bool from_table;
 	bool shares;
 	VEC(struct engine) engines;
-	VEC(uint32_t) told; /* processes whose library cannot be had, which was said */
+	VEC(uint32_t) told; /* processes of which was said why functions are no steps */
 	uint64_t beat_ns;   /* when to beat next */
 	/* How much longer processes that -p does not name are waited for. */
 	uint64_t search_left_ns;
@@ -269,24 +263,6 @@ static bool leave_lost_slots(const struct python_steps *steps, struct engine *en
 	return any;
 }
 
-static void tell_unserved(const struct engine *engine, int err)
-{
-	char text[128];
-
-	python_guest__text(engine->guest, text, sizeof(text));
-	if (err == -EBUSY)
-		log_warn("process %u: its Python functions are steps of another tracer now",
-			 engine->tgid);
-	else if (err == -EPIPE || *text)
-		log_warn("process %u: its Python functions cannot be steps: %s", engine->tgid,
-			 text);
-	else
-		log_warn(
-			"process %u: its Python functions cannot be steps: the interpreter did not "
-			"let go of its lock within %llu s",
-			engine->tgid, (unsigned long long)(ORDER_NS / NS_PER_S));
-}
-
 static int ask(struct engine *engine, enum fbt_python_command command)
 {
 	int err = python_guest__ask(engine->guest, command);
@@ -372,7 +348,7 @@ static int resolve_first(struct python_steps *steps, struct engine *engine, bool
 	while (!err && leave_lost_slots(steps, engine))
 		err = resolve(steps, engine, &steps->search_left_ns);
 	if (err && !quiet)
-		tell_unserved(engine, err);
+		python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
 	return err;
 }
 
@@ -459,7 +435,9 @@ static const struct engine *choose_explaining(const struct python_steps *steps, 
 	vec_for_each (engine, &steps->engines) {
 		enum fbt_python_found found = engine->answers[slot].found;
 
-		if (found == FBT_PYTHON_FOUND || found == FBT_PYTHON_SAME)
+		/* Armed: by another tracer, or before. */
+		if (found == FBT_PYTHON_FOUND || found == FBT_PYTHON_ARMED ||
+		    found == FBT_PYTHON_SAME)
 			return NULL;
 		if (!chosen || chosen->answers[slot].found == FBT_PYTHON_NO_MODULE)
 			chosen = engine;
@@ -467,45 +445,32 @@ static const struct engine *choose_explaining(const struct python_steps *steps, 
 	return chosen;
 }
 
-void python_steps__explain(const struct python_steps *steps)
+/* As far as the page tells: why not, only the tracer that gives the orders can know. */
+static void tell_unarmed(struct python_steps *steps, const struct engine *engine,
+			 const struct python_spec *wish)
+{
+	log_warn("process %u: py:%s: not armed by the other tracer: name it there, with the same "
+		 "numbers",
+		 engine->tgid, wish->function);
+	if (!python_steps__is_told(steps, engine->tgid))
+		(void)vec_push(&steps->told, engine->tgid);
+}
+
+void python_steps__explain(struct python_steps *steps)
 {
 	/* Of the table, most engines are others. */
 	for (unsigned int i = 0; i < steps->wishes.count && !steps->from_table; i++) {
 		const struct engine *engine = choose_explaining(steps, i);
 		const struct answer *answer;
 
+		if (engine && engine->is_shared)
+			tell_unarmed(steps, engine, &steps->wishes.items[i]);
 		if (!engine || engine->answers[i].found == FBT_PYTHON_UNKNOWN)
 			continue;
 		answer = &engine->answers[i];
 		log_warn("process %u: py:%s: %s%s%s", engine->tgid, steps->wishes.items[i].function,
 			 python_found_text(answer->found), *answer->text ? ": " : "", answer->text);
 	}
-}
-
-static bool has_ended(uint32_t pid)
-{
-	return kill((pid_t)pid, 0) && errno == ESRCH;
-}
-
-/* False: there is nothing to say, since the process has no such library. */
-static bool tell_unopened(uint32_t tgid, int err, uint32_t holder)
-{
-	if (err == -EBUSY)
-		log_warn("process %u: its Python functions are steps of another tracer (process "
-			 "%u%s)",
-			 tgid, holder, has_ended(holder) ? ENDED_HOLDER : "");
-	else if (err == -EPROTONOSUPPORT)
-		log_warn("process %u: libferrum_python.so in it is that of another version of this "
-			 "tool: it stays until the process is restarted",
-			 tgid);
-	else if (err == -ENOTCONN)
-		log_warn("process %u: no other tracer has Python functions of it as steps", tgid);
-	else if (python_guest_is_there(tgid))
-		log_warn("process %u: libferrum_python.so is in it, but cannot be reached: %s",
-			 tgid, strerror(-err));
-	else
-		return false;
-	return true;
 }
 
 /*
@@ -522,7 +487,7 @@ static int open_engine(struct python_steps *steps, uint32_t tgid, bool quiet,
 	*result = NULL;
 	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++)
 		engine.slots[i] = i;
-	if (err && err != -ENOMEM && !quiet && tell_unopened(tgid, err, holder))
+	if (err && err != -ENOMEM && !quiet && python_refusal_tell(tgid, err, holder))
 		return vec_push(&steps->told, tgid);
 	if (err)
 		return err == -ENOMEM ? err : 0;
@@ -677,7 +642,7 @@ static int arm_named(const struct python_steps *steps, struct engine *engine)
 	int err = resolve(steps, engine, NULL);
 
 	if (err) {
-		tell_unserved(engine, err);
+		python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
 		return err;
 	}
 	engine->is_armed = true;
@@ -696,7 +661,7 @@ static int begin_arming(const struct python_steps *steps, struct engine *engine)
 	write_wishes(steps, engine);
 	err = ask(engine, FBT_PYTHON_RESOLVE);
 	if (err && err != -EAGAIN) {
-		tell_unserved(engine, err);
+		python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
 		return err;
 	}
 	engine->is_armed = true;
@@ -757,7 +722,7 @@ static void advance(const struct python_steps *steps, struct engine *engine)
 		err = ask(engine, engine->is_resolved ? FBT_PYTHON_ARM : FBT_PYTHON_RESOLVE);
 	if (!err || err == -EAGAIN)
 		return;
-	tell_unserved(engine, err);
+	python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
 	engine->is_arming = engine->is_armed = engine->is_asked = false;
 }
 
@@ -779,7 +744,7 @@ static void arm_later(struct engine *engine)
 {
 	engine->is_arming = false;
 	engine->is_late = true;
-	if (!has_ended(engine->tgid))
+	if (!kill((pid_t)engine->tgid, 0) || errno != ESRCH)
 		log_warn("process %u: its Python steps are missing at first: the interpreter did "
 			 "not let go of its lock within %llu s; they are traced once it does",
 			 engine->tgid, (unsigned long long)(ORDER_NS / NS_PER_S));
@@ -854,17 +819,42 @@ static void after_lapse(const struct python_steps *steps, struct engine *engine,
 	ask_again(steps, engine);
 }
 
+/* err: what keep says, 0 or -ENOTCONN. */
+static bool misses_steps(const struct python_steps *steps, const struct engine *engine, int err)
+{
+	for (size_t i = 0; i < steps->wishes.count; i++) {
+		struct fbt_python_slot answer;
+
+		python_guest__answer(engine->guest, engine->slots[i], &answer);
+		if (engine->is_placed[i] && (err || answer.found != FBT_PYTHON_ARMED))
+			return true;
+	}
+	return false;
+}
+
+static void beat_shared(const struct python_steps *steps, struct engine *engine)
+{
+	int err = python_guest__keep(engine->guest);
+
+	if (err == -EBUSY)
+		log_warn("process %u: another tracer has its Python functions now: steps may be "
+			 "those of others",
+			 engine->tgid);
+	/* Of a process that ends, the other tracer has just let go. */
+	if (engine->is_told || (err && err != -ENOTCONN) || !misses_steps(steps, engine, err) ||
+	    !python_guest_is_there(engine->tgid))
+		return;
+	log_warn("process %u: the other tracer has ended, or has let go of its Python functions: "
+		 "steps are missing from now on",
+		 engine->tgid);
+	engine->is_told = true;
+}
+
 static void beat(const struct python_steps *steps, struct engine *engine)
 {
 	/* What is not armed may be looked at again: it stays ours. */
 	int err = python_guest__keep(engine->guest);
 
-	if (err == -EBUSY && engine->is_shared)
-		log_warn("process %u: another tracer has its Python functions now: steps may be "
-			 "those of others",
-			 engine->tgid);
-	if (engine->is_shared)
-		return;
 	if (err)
 		after_lapse(steps, engine, err);
 	if (!engine->is_armed || !engine->is_late)
@@ -893,5 +883,5 @@ void python_steps__beat(struct python_steps *steps, uint64_t now_ns)
 		return;
 	steps->beat_ns = now_ns + BEAT_NS;
 	vec_for_each (engine, &steps->engines)
-		beat(steps, engine);
+		(engine->is_shared ? beat_shared : beat)(steps, engine);
 }

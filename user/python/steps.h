@@ -49,9 +49,12 @@ int python_steps__search(struct python_steps *steps, const struct python_search 
  * Says of each function that --step names, and no process has, why not. Call once all processes
  * were searched, before any of them is forgotten.
  */
-void python_steps__explain(const struct python_steps *steps);
+void python_steps__explain(struct python_steps *steps);
 
-/* Whether search has said why it cannot have the library of a process. */
+/*
+ * Whether search has said why it cannot have the library of a process, or explain that another
+ * tracer has not armed a function in it.
+ */
 bool python_steps__is_told(const struct python_steps *steps, uint32_t tgid);
 
 /* Whether any Python function is looked for. */

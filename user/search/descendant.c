@@ -9,7 +9,7 @@
 #include "proc/process.h"
 #include "steps/find.h"
 
-/* No descendant is begun after this time. */
+/* Of CPU time, so that a busy machine does not end the search: no descendant is begun after it. */
 #define SEARCH_NS_MAX (2 * NS_PER_S)
 
 #define OPTION " --step "
@@ -35,36 +35,53 @@ bool process_has_step(const struct options *options, uint32_t tgid)
 	return has;
 }
 
+struct search {
+	const struct options *options;
+	bool any_file;
+	process_vec processes;
+	struct target_seen *seen;
+	uint64_t end_ns;
+};
+
 static void describe(struct descendant *found, const struct process_entry *process, uint32_t tgid)
 {
 	found->tgid = process->tgid;
+	found->root_tgid = tgid;
 	found->is_child = process->parent_tgid == tgid;
 	proc_comm((struct proc_ref){.tgid = process->tgid}, found->name, sizeof(found->name));
 }
 
-bool descendant_find(const struct options *options, uint32_t tgid, bool any_file,
-		     struct descendant *found)
+static bool find_below(struct search *search, uint32_t tgid, struct descendant *found)
 {
-	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + SEARCH_NS_MAX;
-	struct target_seen *seen = target_seen__new();
-	process_vec processes = {0};
-
-	*found = (struct descendant){.tgid = 0};
-	if (seen)
-		processes_list(&processes);
-	vec_for_each (process, &processes) {
-		if (clock_ns(CLOCK_MONOTONIC) >= end_ns)
-			break;
-		if (process->tgid == tgid || options_name_process(options, process->tgid) ||
-		    !processes_descends(&processes, process->tgid, &tgid, 1) ||
-		    (!any_file && !target_may_have_engine(process->tgid)) ||
-		    !has_step(options, process->tgid, seen))
+	vec_for_each (process, &search->processes) {
+		if (clock_ns(CLOCK_PROCESS_CPUTIME_ID) >= search->end_ns)
+			return false;
+		if (process->tgid == tgid || options_name_process(search->options, process->tgid) ||
+		    !processes_descends(&search->processes, process->tgid, &tgid, 1) ||
+		    (!search->any_file && !target_may_have_engine(process->tgid)) ||
+		    !has_step(search->options, process->tgid, search->seen))
 			continue;
 		describe(found, process, tgid);
-		break;
+		return true;
 	}
-	vec_free(&processes);
-	target_seen__free(seen);
+	return false;
+}
+
+bool descendant_find(const struct options *options, const struct descendant_roots *roots,
+		     bool any_file, struct descendant *found)
+{
+	struct search search = {.options = options, .any_file = any_file};
+
+	*found = (struct descendant){.tgid = 0};
+	search.seen = target_seen__new();
+	if (search.seen)
+		processes_list(&search.processes);
+	/* The list of a busy machine may take as long. */
+	search.end_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + SEARCH_NS_MAX;
+	for (size_t i = 0; i < roots->count && !found->tgid; i++)
+		find_below(&search, roots->tgids[i], found);
+	vec_free(&search.processes);
+	target_seen__free(search.seen);
 	return found->tgid;
 }
 

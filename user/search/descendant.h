@@ -9,18 +9,25 @@
 #include "options.h"
 
 struct descendant {
-	uint32_t tgid; /* 0: none */
+	uint32_t tgid;	    /* 0: none */
+	uint32_t root_tgid; /* whose descendant it is */
 	bool is_child;
 	char name[32];
 };
 
+struct descendant_roots {
+	const uint32_t *tgids;
+	size_t count;
+};
+
 /*
- * Finds the first descendant of a process that has a step function and that the options do not
- * name. Symbols are read once for all that map the same file: any_file false: only of those that
- * map a file named like an engine's. Ends after some seconds, as there may be many descendants.
+ * Finds the first descendant of these processes, in their order, that has a step function and that
+ * the options do not name. Symbols are read once for all that map the same file: any_file false:
+ * only of those that map a file named like an engine's. Ends after two seconds of CPU time, as
+ * there may be many descendants.
  */
-bool descendant_find(const struct options *options, uint32_t tgid, bool any_file,
-		     struct descendant *found);
+bool descendant_find(const struct options *options, const struct descendant_roots *roots,
+		     bool any_file, struct descendant *found);
 
 /* Whether the process itself has a step function. */
 bool process_has_step(const struct options *options, uint32_t tgid);

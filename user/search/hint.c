@@ -104,10 +104,11 @@ static int look_at_stacks(const struct options *options, uint32_t tgid, int outp
 /* 1: a descendant was written; 0: there is none to name; or -EIO. */
 static int write_descendant(const struct options *options, uint32_t tgid, int output)
 {
+	const struct descendant_roots roots = {&tgid, 1};
 	struct descendant found;
 	struct candidate candidate = {0};
 
-	if (options->follow || !descendant_find(options, tgid, false, &found) ||
+	if (options->follow || !descendant_find(options, &roots, false, &found) ||
 	    process_has_step(options, tgid))
 		return 0;
 	candidate.tgid = found.tgid;

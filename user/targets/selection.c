@@ -116,20 +116,17 @@ static enum target_python python_of(const struct live *live, uint32_t tgid)
 /* The user may have named what has started the engine. With -f, descendants were searched too. */
 static void name_descendant(const struct options *options)
 {
-	struct descendant found = {.tgid = 0};
+	const struct descendant_roots roots = {options->pids.items, options->pids.count};
+	struct descendant found;
 	char steps[1024];
-	uint32_t tgid = 0;
 
-	for (size_t i = 0; i < options->pids.count && !options->follow && !found.tgid; i++) {
-		tgid = options->pids.items[i];
-		descendant_find(options, tgid, options->specs.count, &found);
-	}
+	if (options->follow || !descendant_find(options, &roots, options->specs.count, &found))
+		return;
 	descendant_steps(steps, sizeof(steps), options);
-	if (found.tgid)
-		log_err("%s %u (%s) of process %u has such a function: ferrum-bpftrace -p %u%s, or "
-			"-p %u -f%s",
-			found.is_child ? "child" : "descendant", found.tgid, found.name, tgid,
-			found.tgid, steps, tgid, steps);
+	log_err("%s %u (%s) of process %u has such a function: ferrum-bpftrace -p %u%s, or -p %u "
+		"-f%s",
+		found.is_child ? "child" : "descendant", found.tgid, found.name, found.root_tgid,
+		found.tgid, steps, found.root_tgid, steps);
 }
 
 static void explain_no_match(const struct live *live)
@@ -289,12 +286,13 @@ static int describe_process(const struct live *live, struct traced *traced)
 
 /*
  * Calls act for each process that is taken, or each that is not. Processes that -p does not name
- * may be gone.
+ * may be gone. 0; 1: for some of these the table is full; or -errno.
  */
 static int for_each_found(const struct live *live, bool taken,
 			  int (*act)(const struct live *live, struct traced *traced))
 {
 	struct traced *traced;
+	bool is_full = false;
 	size_t i = 0;
 
 	while ((traced = traced_set__at(live->traced, i))) {
@@ -305,16 +303,18 @@ static int for_each_found(const struct live *live, bool taken,
 				log_err("process %u: ended while attaching", traced->tgid);
 			return err;
 		}
+		is_full |= err == -E2BIG;
 		if (err)
 			traced_set__forget(live->traced, traced);
 		else
 			i++;
 	}
-	return 0;
+	return is_full;
 }
 
 /*
- * A process may fork after the list was read and before its turn: read lists until nothing is new.
+ * A process may fork after the list was read and before its turn: read lists until nothing is new,
+ * or the table is full: what found no place would be in each list, and be counted again.
  */
 #define LISTS_MAX 20
 
@@ -335,7 +335,9 @@ int selection_take(const struct live *live)
 			break;
 	}
 	/* Names and files take longer, and can wait. */
-	return err ? err : for_each_found(live, true, describe_process);
+	if (err >= 0)
+		err = for_each_found(live, true, describe_process);
+	return err < 0 ? err : 0;
 }
 
 int selection_take_late(const struct live *live, struct traced *traced)

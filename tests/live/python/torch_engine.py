@@ -2,7 +2,8 @@
 """An engine with a double of PyTorch's profiler: its modules have the functions that torch.profiler is
 made of, write each call into LOG as a line of JSON, and export what PyTorch does: torch_engine.py LOG
 MODE FOLDER. It makes steps until FOLDER/end is there, none while FOLDER/idle is, and then writes its
-own account. While FOLDER/hang is, a step does not end. Once FOLDER/worker is there, it starts another such engine, whose FOLDER that is.
+own account. While FOLDER/hang is, a step does not end. Each time that either begins is a line of LOG,
+too. Once FOLDER/worker is there, it starts another such engine, whose FOLDER that is.
 
 SLOW in the environment: for how many seconds its start lets go of the GIL. HOLDS: another thread makes calls
 of the step, and one that begins during that start does not end before the engine.
@@ -139,6 +140,13 @@ def is_over():
     return os.path.exists(folder + '/end')
 
 
+def await_gone(name):
+    if os.path.exists(folder + '/' + name):
+        log.write('{"call": "%s"}\n' % name)
+    while os.path.exists(folder + '/' + name) and not is_over():
+        time.sleep(0.002)
+
+
 class Engine:
     def forward(self, tokens):
         begin = time.time_ns()
@@ -164,10 +172,7 @@ class Engine:
             log.write('{"call": "step"}\n')
         if deeper and tokens % 5 == 0:
             return self.step(tokens, False)
-        while os.path.exists(folder + '/hang') and not is_over():
-            account['hung'] = True
-            log.write('{"call": "hang"}\n')
-            time.sleep(0.05)
+        await_gone('hang')
         self.forward(tokens)
         return tokens
 
@@ -195,8 +200,9 @@ def run():
         time.sleep(0.002)
         if not worker and os.path.exists(folder + '/worker'):
             worker = start_worker()
-        if os.path.exists(folder + '/idle'):
-            continue
+        await_gone('idle')
+        if is_over():
+            break
         tokens += 1
         account['tokens'] += tokens
         if account['profiled'] == 20 and 'child' not in account:

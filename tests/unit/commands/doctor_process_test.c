@@ -252,6 +252,14 @@ static void of_a_launcher_the_process_with_the_engine_is_named(void **state)
 		     "ferrum-bpftrace doctor 4711 --step 'a b', then ferrum-bpftrace -p 4711 "
 		     "--step 'a b'; -p 42 -f traces both");
 	end_checks(&checks);
+	/* As many steps as are kept, twice, and the longest numbers. */
+	memset(steps.options, 'x', sizeof(steps.options) - 1);
+	memset(steps.descendant.name, 'n', sizeof(steps.descendant.name) - 1);
+	steps.descendant.tgid = 4194304;
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_FAIL, "--step a b",
+		     "xxx; -p 42 -f traces both");
+	end_checks(&checks);
 	doctor_steps_clear(&steps);
 }
 

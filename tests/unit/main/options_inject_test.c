@@ -27,6 +27,9 @@ REFUSED(a_bad_python_mode_is_refused,
 	"--python", "on")
 REFUSED(a_required_python_refuses_a_command, "--python require is about processes that run",
 	"--python=require", "--", "sleep")
+REFUSED(a_list_refuses_the_steps_of_another_tracer,
+	"--list-steps has Python functions armed, and --python share has no orders given", "-p1",
+	"--list-steps", "--python=share")
 
 static void inject_options_are_kept(void **state)
 {
@@ -76,6 +79,7 @@ int main(void)
 		TEST(a_dry_run_refuses_another_mode),
 		TEST(a_bad_python_mode_is_refused),
 		TEST(a_required_python_refuses_a_command),
+		TEST(a_list_refuses_the_steps_of_another_tracer),
 		TEST(inject_options_are_kept),
 		TEST(inject_is_short_for_both),
 	};

@@ -164,6 +164,8 @@ static void that_another_tool_shares_it_now_is_told_once(void **state)
 	fixture->page->tool = 4711;
 	assert_int_equal(open_shared(fixture), 0);
 	fixture->page->tool = 0;
+	assert_int_equal(python_guest__keep(fixture->guest), -ENOTCONN);
+	fixture->page->tool = 4711;
 	assert_int_equal(python_guest__keep(fixture->guest), 0);
 	fixture->page->tool = 4712;
 	assert_int_equal(python_guest__keep(fixture->guest), -EBUSY);

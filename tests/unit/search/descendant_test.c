@@ -77,7 +77,9 @@ static int teardown(void **state)
 
 static bool find(struct fixture *fixture, uint32_t tgid, bool any_file, struct descendant *found)
 {
-	return descendant_find(&fixture->options, tgid, any_file, found);
+	const struct descendant_roots roots = {&tgid, 1};
+
+	return descendant_find(&fixture->options, &roots, any_file, found);
 }
 
 static void a_child_with_the_function_is_found(void **state)
@@ -104,6 +106,20 @@ static void a_process_below_a_child_is_found(void **state)
 	assert_true(find(fixture, (uint32_t)getpid(), true, &found));
 	assert_int_equal(found.tgid, fixture->grandchild);
 	assert_false(found.is_child);
+}
+
+/* The first of them has none. */
+static void it_is_told_of_which_process_it_is_one(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t tgids[] = {(uint32_t)fixture->grandchild, (uint32_t)fixture->child};
+	const struct descendant_roots roots = {tgids, 2};
+	struct descendant found;
+
+	add_step(fixture, "wanted_step");
+	assert_true(descendant_find(&fixture->options, &roots, true, &found));
+	assert_int_equal(found.tgid, fixture->grandchild);
+	assert_int_equal(found.root_tgid, fixture->child);
 }
 
 static void a_process_without_children_has_none(void **state)
@@ -158,6 +174,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_child_with_the_function_is_found),
 		TEST(a_process_below_a_child_is_found),
+		TEST(it_is_told_of_which_process_it_is_one),
 		TEST(a_process_without_children_has_none),
 		TEST(a_child_without_the_function_is_none),
 		TEST(where_any_file_is_too_many_only_those_named_like_an_engine_are_read),
