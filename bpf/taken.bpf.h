@@ -186,28 +186,31 @@ static __always_inline void end_wait(const struct fbt_slot *slot, __u32 index,
 /*
  * The taker of that process, or of that thread if tid is not 0. For a new one a free place or, if
  * it had the CPU for longer than the one with least, that one's: a hog is not always among the
- * first that run. Returns FBT_TAKERS if it has none.
+ * first that run. NULL if it has none. Pointers, as Linux 5.15 forgets what it knows of a number
+ * that is kept on the stack.
  */
-static __always_inline __u32 find_taker(struct fbt_taken *sum, __u32 tgid, __u32 tid, __u64 ns)
+static __always_inline struct fbt_taker *find_taker(struct fbt_taken *sum, __u32 tgid, __u32 tid,
+						    __u64 ns)
 {
-	__u32 least = FBT_TAKERS, own = 0;
+	struct fbt_taker *least = NULL;
 	__u64 least_ns = ns;
+	__u32 own = 0;
 
 #pragma unroll
-	for (__u32 i = 0; i < FBT_TAKERS; i++) {
-		const struct fbt_taker *taker = &sum->takers[i];
+	for (int i = 0; i < FBT_TAKERS; i++) {
+		struct fbt_taker *taker = &sum->takers[i];
 
 		if (!taker->tgid && (!tid || own < OWN_TAKERS)) {
 			sum->count = i + 1;
-			return i;
+			return taker;
 		}
 		if (!taker->tgid)
 			return least;
 		if (taker->tgid == tgid && taker->tid == tid)
-			return i;
+			return taker;
 		if (!taker->tid == !tid && taker->ns < least_ns) {
 			least_ns = taker->ns;
-			least = i;
+			least = taker;
 		}
 		own += taker->tid != 0;
 	}
@@ -218,7 +221,7 @@ static __always_inline void charge(struct taken *taken, const struct fbt_slot *s
 				   struct task_struct *ran, __u64 ns)
 {
 	struct fbt_taken *sum = &taken->sum;
-	__u32 tgid = ran->tgid, tid = tgid == slot->tgid ? ran->pid : 0, at;
+	__u32 tgid = ran->tgid, tid = tgid == slot->tgid ? ran->pid : 0;
 	struct fbt_taker *taker;
 
 	if (!ran->pid) {
@@ -227,12 +230,11 @@ static __always_inline void charge(struct taken *taken, const struct fbt_slot *s
 	}
 	if (tid)
 		sum->own_ns += ns;
-	at = find_taker(sum, tgid, tid, ns);
-	if (at >= FBT_TAKERS) {
+	taker = find_taker(sum, tgid, tid, ns);
+	if (!taker) {
 		sum->other_ns += tid ? 0 : ns;
 		return;
 	}
-	taker = &sum->takers[at];
 	if (taker->tgid == tgid && taker->tid == tid) {
 		taker->ns += ns;
 		return;
