@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * tail_call TRUTH [deeper]: 100 calls of my_decode, which ends with a jump to my_process, and 50
+ * tail_call TRUTH [deeper]: 1,000 calls of my_decode, which ends with a jump to my_process, and 50
  * direct calls of my_process in between. Every other my_decode also calls my_process once in the
- * middle. "deeper": one call of my_decode, and 100 from further down the stack.
+ * middle. "deeper": one call of my_decode, and 1,000 from further down the stack.
  */
 #include <stdbool.h>
 #include <time.h>
 #include "program.h"
 
-#define DECODES	  100
+#define DECODES	  1000
 #define PROCESSES 50
 
 int my_process(int number);

@@ -46,6 +46,7 @@ struct sight {
 	uint64_t pass;	/* of peers, at the latest look */
 	thread_use_vec first;  /* of its threads at the first look, until one is chosen */
 	struct thread_use use; /* of the chosen one, at the latest look */
+	char state;	       /* the same; 0: not known */
 	uint64_t throttled;    /* periods at the first look */
 	bool throttle_known;
 	uint32_t votes; /* for record.nr, less those for other calls */
@@ -326,15 +327,18 @@ static bool is_stopped(struct sight *sight, char state)
 }
 
 /* The step waits again: what the peer did since the last look is of no matter. */
-static void skip_times(struct sight *sight, const struct thread_use *use, uint64_t now_ns)
+static void skip_times(struct sight *sight, const struct thread_use *use, char state,
+		       uint64_t now_ns)
 {
 	sight->record.time_ns = now_ns;
+	sight->state = state;
 	sight->use = *use;
 }
 
 /*
  * Divides the time since the last look. The kernel adds up waits for a CPU only when they have
- * ended, so a thread that is ready to run, and has not run, waits for one.
+ * ended, so a thread that is ready to run, and has not run, waits for one: since the last look, if
+ * it was not asleep then. Else it may have been woken just now.
  */
 static void add_times(struct sight *sight, const struct thread_use *use, char state,
 		      uint64_t now_ns)
@@ -346,11 +350,12 @@ static void add_times(struct sight *sight, const struct thread_use *use, char st
 	record->delay_ns += take_u64(sub_saturating(use->wait_ns, sight->use.wait_ns), &left_ns);
 	if (is_stopped(sight, state))
 		record->stopped_ns += left_ns;
-	else if (state == 'R')
+	else if (state == 'R' && sight->state != 'S' && sight->state != 'D')
 		record->delay_ns += left_ns;
 	else
 		record->asleep_ns += left_ns;
 	record->time_ns = now_ns;
+	sight->state = state;
 	sight->use = *use;
 }
 
@@ -384,7 +389,7 @@ static void look_at(const struct peers *peers, struct sight *sight, uint64_t now
 	sight->turns++;
 	sight->pass = peers->pass;
 	if (was_away)
-		skip_times(sight, &use, now_ns);
+		skip_times(sight, &use, stat.state, now_ns);
 	else
 		add_times(sight, &use, stat.state, now_ns);
 	if (stat.state == 'T')
