@@ -631,8 +631,9 @@ int otlp_client__poll(struct otlp_client *client, uint64_t now_ns)
 }
 
 /*
- * How long to wait for the collector. A collector that has failed gets less time, and none if
- * another client has just waited in vain, because a window may have many exports.
+ * How long to wait for the collector. A collector that has failed gets less time, unless it
+ * has said when to come again; and none if another client has just waited in vain, because a window
+ * may have many exports.
  */
 static uint64_t choose_patience_ns(const struct otlp_client *client, bool had_failed,
 				   uint64_t start_ns)
@@ -641,8 +642,9 @@ static uint64_t choose_patience_ns(const struct otlp_client *client, bool had_fa
 
 	if (gave_up_ns && start_ns - gave_up_ns < OTLP_FORGET_NS)
 		return 0;
-	return had_failed && client->failures ? client->limits.finish_failed_ns
-					      : client->limits.finish_ns;
+	if (had_failed && client->failures && !client->told_to_wait)
+		return client->limits.finish_failed_ns;
+	return client->limits.finish_ns;
 }
 
 /* Waits for an answer or the next attempt, until end_ns at most. */

@@ -517,6 +517,28 @@ static void finish_gives_up_soon_what_has_failed(void **state)
 	assert_string_equal(otlp_client__reason(collector->client), "Connection refused");
 }
 
+/* A collector that says when to come again has not failed. */
+static void finish_comes_again_when_it_was_told_to(void **state)
+{
+	static const char *const answers[] = {"200 OK", NULL};
+	struct collector *collector = *state;
+	pid_t server;
+
+	collector->limits.finish_ns = PATIENCE_NS;
+	collector->limits.finish_failed_ns = 100 * NS_PER_MS;
+	open_client(collector, "");
+	offer(collector, "1", 1);
+	expect_request(collector);
+	answer(collector, "429 x\r\nRetry-After: 1", "");
+	expect_ended(collector, 0, 0, 1);
+	close_connection(collector);
+	collector->size = 0;
+	server = serve(collector, answers);
+	otlp_client__finish(collector->client);
+	end_server(server);
+	assert_int_equal(counts_of(collector)->sent, 1);
+}
+
 static void finish_does_not_wait_for_a_later_time(void **state)
 {
 	struct collector *collector = *state;
@@ -608,6 +630,7 @@ int main(void)
 		TEST(finish_tries_again),
 		TEST(finish_does_not_wait_for_ever),
 		TEST(finish_gives_up_soon_what_has_failed),
+		TEST(finish_comes_again_when_it_was_told_to),
 		TEST(finish_does_not_wait_for_a_later_time),
 		TEST(finish_does_not_wait_where_another_just_did_in_vain),
 		TEST(finish_waits_again_once_something_was_taken),
