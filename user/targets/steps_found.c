@@ -335,7 +335,7 @@ static int set_args(struct steps_found *found, size_t index)
 		.name = function->is_python ? python_name_hash(function->name) : 0,
 	};
 
-	for (uint32_t i = 0; i < function->arg_count; i++) {
+	for (uint32_t i = 0; i < function->arg_count && i < FBT_ARG_COUNT; i++) {
 		const struct step_arg *arg = &function->args[i];
 
 		args.given |= (uint32_t)(arg->source != STEP_ARG_READ) << i;

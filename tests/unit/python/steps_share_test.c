@@ -26,6 +26,7 @@ struct fixture {
 	void *library;
 	struct python_steps *steps;
 	function_vec functions;
+	struct step_spec specs[2];
 };
 
 static int setup(void **state)
@@ -52,6 +53,8 @@ static int teardown(void **state)
 	struct fixture *fixture = *state;
 
 	python_steps__free(fixture->steps);
+	for (int i = 0; i < 2; i++)
+		step_spec_clear(&fixture->specs[i]);
 	step_functions_free(&fixture->functions);
 	munmap(fixture->page, FBT_PYTHON_PAGE_BYTES);
 	close(fixture->fd);
@@ -77,11 +80,10 @@ static void arm(struct fixture *fixture)
 static int share(struct fixture *fixture, const char *first, const char *second)
 {
 	const struct python_search search = {.tgid = (uint32_t)getpid(), .is_named = true};
-	struct step_spec specs[2];
 
-	assert_int_equal(step_spec_parse(&specs[0], first), 0);
-	assert_int_equal(second ? step_spec_parse(&specs[1], second) : 0, 0);
-	fixture->steps = python_steps__new(specs, second ? 2 : 1);
+	assert_int_equal(step_spec_parse(&fixture->specs[0], first), 0);
+	assert_int_equal(second ? step_spec_parse(&fixture->specs[1], second) : 0, 0);
+	fixture->steps = python_steps__new(fixture->specs, second ? 2 : 1);
 	assert_non_null(fixture->steps);
 	python_steps__share(fixture->steps);
 	return python_steps__search(fixture->steps, &search, &fixture->functions);
