@@ -66,6 +66,16 @@ static void doze(void)
 	sleep_ms(30);
 }
 
+/*
+ * When a thread wakes up, the scheduler now and then runs it at once, and lets it wait only after
+ * its call. So it sleeps several times.
+ */
+static void doze_often(void)
+{
+	for (int i = 0; i < 16; i++)
+		sleep_ms(8);
+}
+
 static void spin_and_doze(void)
 {
 	for (int i = 0; i < 8; i++) {
@@ -193,7 +203,7 @@ static const struct step {
 	{"stop", stop_soon, stay_a_while, nothing},
 	{"stop_in_call", stop_soon, spin_and_doze, nothing},
 	{"crowd", crowd_in, spin, crowd_out},
-	{"crowd_dozes", crowd_in_idly, doze, crowd_out},
+	{"crowd_dozes", crowd_in_idly, doze_often, crowd_out},
 };
 
 #define STEPS (sizeof(steps) / sizeof(steps[0]))

@@ -61,7 +61,7 @@ def check(step, truth):
     elif name == "crowd_dozes":
         # It also waited outside of the step, where others want the CPUs, so less of the wait was in
         # the step.
-        fact("crowd_dozes: it waited for a CPU in its call",
+        fact("crowd_dozes: it waited for a CPU in its calls",
              step["call_delay_ns"] > min(MS, truth["delay_ns"] - around - MS), said)
 
 
