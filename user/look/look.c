@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "look/chain.h"
 #include "look/group.h"
+#include "look/readings.h"
 #include "proc/memory.h"
 #include "stacks/stacks.h"
 
@@ -19,9 +20,6 @@
 /* Of CPU time for the stacks of all threads, at a hang and at a call. */
 #define HANG_NS	  (20 * NS_PER_MS)
 #define OTHERS_NS (5 * NS_PER_MS)
-/* Readings of the stack of a thread that spins, and how many of them must agree at least. */
-#define SPIN_READS 8
-#define SPIN_VOTES 3
 /* fbt_look_thread.depth, for look_group() */
 #define LISTED_FIRST 1
 
@@ -210,62 +208,7 @@ static int read_chain(struct look *look, const struct look_wait *wait)
 	return err;
 }
 
-/* What cannot be true of the whole stack comes last. */
-static uint32_t rank_of(const struct stack_codes *codes)
-{
-	if (!codes->count)
-		return UINT32_MAX;
-	if (codes->flags & FBT_STACK_LOST)
-		return 2 * FBT_STACK_FRAMES + codes->count;
-	if (codes->flags & (FBT_STACK_APART | FBT_STACK_MOVED))
-		return FBT_STACK_FRAMES + codes->count;
-	return codes->count;
-}
-
-/* Each different reading, and how often it was made. */
-struct readings {
-	struct stack_codes codes[SPIN_READS];
-	uint32_t times[SPIN_READS];
-	uint32_t count;
-};
-
-static void note_reading(struct readings *readings, const struct stack_codes *codes)
-{
-	for (uint32_t i = 0; i < readings->count; i++) {
-		const struct stack_codes *known = &readings->codes[i];
-
-		if (rank_of(known) == rank_of(codes) &&
-		    !memcmp(known->codes, codes->codes, codes->count * sizeof(codes->codes[0]))) {
-			readings->times[i]++;
-			return;
-		}
-	}
-	readings->times[readings->count] = 1;
-	readings->codes[readings->count++] = *codes;
-}
-
-/* Of those of the lowest rank the one that was read most often, if that was often enough. */
-static const struct stack_codes *choose_reading(const struct readings *readings)
-{
-	uint32_t best = 0;
-
-	for (uint32_t i = 1; i < readings->count; i++) {
-		uint32_t rank = rank_of(&readings->codes[i]),
-			 least = rank_of(&readings->codes[best]);
-
-		if (rank < least || (rank == least && readings->times[i] > readings->times[best]))
-			best = i;
-	}
-	return readings->count && readings->codes[best].count && readings->times[best] >= SPIN_VOTES
-		       ? &readings->codes[best]
-		       : NULL;
-}
-
-/*
- * A thread that spins runs on while its stack is read: functions that it calls between two of its
- * calls may have overwritten a part of it, or its script may just be in one of them. So it is read
- * several times: the shortest stack is that of the loop alone. It is believed if enough say so.
- */
+/* A thread that spins runs on while its stack is read, so it is read several times. */
 static int read_spinner(struct look *look, const struct look_wait *wait)
 {
 	struct readings readings = {.count = 0};
@@ -274,15 +217,15 @@ static int read_spinner(struct look *look, const struct look_wait *wait)
 	int err = 0;
 
 	look->stacks_of[0].count = 0;
-	for (uint32_t i = 0; i < SPIN_READS && !err; i++) {
+	for (uint32_t i = 0; i < READINGS_MOST && !err; i++) {
 		add_stack(look, look->chain.tasks[0], STACK_MOST, 0);
 		err = memory__read(look->memory, ref_of(wait), look->parts, 1);
 		if (err)
 			break;
 		unwind_part(look, wait, 0, &codes);
-		note_reading(&readings, &codes);
+		readings_add(&readings, &codes);
 	}
-	chosen = choose_reading(&readings);
+	chosen = readings_choose(&readings);
 	if (chosen)
 		look->stacks_of[0] = *chosen;
 	return err;

@@ -10,6 +10,7 @@
 
 #include "base/arith.h"
 #include "base/clock.h"
+#include "stream/peer_time.h"
 #include "stream/stops.h"
 #include "kernel/traced.h"
 #include "proc/cgroup.h"
@@ -40,14 +41,14 @@ struct sight {
 	uint32_t tgid;
 	uint32_t via; /* see struct fbt_peer */
 	bool is_gone;
-	bool is_idle;	/* it has done nothing since the last wait, so this one is not for it */
-	bool is_chosen; /* record.peer_tid is final */
-	uint32_t turns; /* looks so far */
-	uint64_t pass;	/* of peers, at the latest look */
-	thread_use_vec first;  /* of its threads at the first look, until one is chosen */
-	struct thread_use use; /* of the chosen one, at the latest look */
-	char state;	       /* the same; 0: not known */
-	uint64_t throttled;    /* periods at the first look */
+	bool is_idle;	 /* it has done nothing since the last wait, so this one is not for it */
+	bool is_chosen;	 /* record.peer_tid is final */
+	uint32_t turns;	 /* looks so far */
+	uint64_t pass;	 /* of peers, at the latest look */
+	char main_state; /* of its first thread at the first look */
+	thread_use_vec first;	  /* of its threads at the first look, until one is chosen */
+	struct peer_reading last; /* of the chosen one */
+	uint64_t throttled;	  /* periods at the first look */
 	bool throttle_known;
 	uint32_t votes; /* for record.nr, less those for other calls */
 	struct fbt_peer record;
@@ -210,14 +211,17 @@ static uint64_t read_throttled(uint32_t tgid, bool *known)
  */
 static void use_first(struct sight *sight)
 {
-	sight->use = (struct thread_use){.tid = sight->record.peer_tid};
+	sight->last = (struct peer_reading){
+		.use.tid = sight->record.peer_tid,
+		.state = sight->record.peer_tid == sight->tgid ? sight->main_state : 0,
+	};
 	vec_for_each (thread, &sight->first) {
 		if (thread->tid != sight->record.peer_tid)
 			continue;
-		sight->use = *thread;
+		sight->last.use = *thread;
 		return;
 	}
-	(void)thread_use_read_one(&sight->use,
+	(void)thread_use_read_one(&sight->last.use,
 				  (struct proc_ref){sight->tgid, sight->record.peer_tid});
 }
 
@@ -253,6 +257,7 @@ static void begin_sight(const struct peers *peers, const struct watch *watch, st
 			 stat.start_ticks != process->start_ticks || stat.state == 'Z';
 	if (sight->is_gone)
 		return;
+	sight->main_state = stat.state;
 	(void)proc_comm(processes_ref(process->tgid), sight->record.comm,
 			sizeof(sight->record.comm));
 	are_all = read_threads(process->tgid, &sight->first);
@@ -326,39 +331,6 @@ static bool is_stopped(struct sight *sight, char state)
 	return true;
 }
 
-/* The step waits again: what the peer did since the last look is of no matter. */
-static void skip_times(struct sight *sight, const struct thread_use *use, char state,
-		       uint64_t now_ns)
-{
-	sight->record.time_ns = now_ns;
-	sight->state = state;
-	sight->use = *use;
-}
-
-/*
- * Divides the time since the last look. The kernel adds up waits for a CPU only when they have
- * ended, so a thread that is ready to run, and has not run, waits for one: since the last look, if
- * it was not asleep then. Else it may have been woken just now.
- */
-static void add_times(struct sight *sight, const struct thread_use *use, char state,
-		      uint64_t now_ns)
-{
-	struct fbt_peer *record = &sight->record;
-	uint64_t left_ns = sub_saturating(now_ns, record->time_ns);
-
-	record->cpu_ns += take_u64(sub_saturating(use->cpu_ns, sight->use.cpu_ns), &left_ns);
-	record->delay_ns += take_u64(sub_saturating(use->wait_ns, sight->use.wait_ns), &left_ns);
-	if (is_stopped(sight, state))
-		record->stopped_ns += left_ns;
-	else if (state == 'R' && sight->state != 'S' && sight->state != 'D')
-		record->delay_ns += left_ns;
-	else
-		record->asleep_ns += left_ns;
-	record->time_ns = now_ns;
-	sight->state = state;
-	sight->use = *use;
-}
-
 static void know_step(const struct peers *peers, struct sight *sight)
 {
 	uint32_t slot = step_slot_of(peers, sight->tgid);
@@ -377,21 +349,25 @@ static void look_at(const struct peers *peers, struct sight *sight, uint64_t now
 	struct proc_ref thread = {sight->tgid, 0};
 	bool was_away = peers->pass > sight->pass + PASSES_AWAY;
 	struct thread_stat stat;
-	struct thread_use use;
+	struct peer_reading now = {.state = 0};
 
 	if (!sight->is_chosen)
 		choose_thread(sight);
 	thread.thread = sight->record.peer_tid;
-	if (thread_stat_read(&stat, thread) || thread_use_read_one(&use, thread)) {
+	if (thread_stat_read(&stat, thread) || thread_use_read_one(&now.use, thread)) {
 		sight->is_gone = true;
 		return;
 	}
 	sight->turns++;
 	sight->pass = peers->pass;
+	now.state = stat.state;
+	/* After a pause the step waits again: what the peer did meanwhile is of no matter. */
 	if (was_away)
-		skip_times(sight, &use, stat.state, now_ns);
+		sight->record.time_ns = now_ns;
 	else
-		add_times(sight, &use, stat.state, now_ns);
+		peer_time_add(&sight->record, &sight->last, &now, is_stopped(sight, now.state),
+			      now_ns);
+	sight->last = now;
 	if (stat.state == 'T')
 		stop_senders__tell(peers->senders, sight->tgid, now_ns);
 	if (stat.state == 'S' || stat.state == 'D')
