@@ -1,11 +1,23 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """As much of a debugger's client (Debug Adapter Protocol) as stops at one line and goes on, each time."""
-import json, socket, threading
+import json, socket, threading, time
+
+
+def connect(port):
+    """The debugger begins to listen in a thread of its own, some time after its listen() has returned."""
+    end = time.monotonic() + 30
+    while True:
+        try:
+            return socket.create_connection(('127.0.0.1', port), 30)
+        except ConnectionRefusedError:
+            if time.monotonic() > end:
+                raise
+        time.sleep(0.01)
 
 
 class Debugger:
     def __init__(self, port, path, line):
-        self.socket = socket.create_connection(('127.0.0.1', port), 30)
+        self.socket = connect(port)
         self.file, self.number, self.stops = self.socket.makefile('rb'), 0, 0
         self.ready = threading.Event()
         self.path, self.line = path, line
