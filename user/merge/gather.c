@@ -86,6 +86,7 @@ static const char *text_arg(const struct source_event *event, const char *key)
 }
 
 /* FNV-1a */
+#define HASH_BEGIN 2166136261u
 static uint32_t hash_text(uint32_t hash, const char *text)
 {
 	for (; *text; text++)
@@ -103,7 +104,7 @@ static uint32_t group_of(const struct source_event *event)
 	const char *ranks = text_arg(event, "Process Group Ranks");
 	const char *name = text_arg(event, "Process Group Name");
 	bool is_complete = strpbrk(ranks, "0123456789") && !strstr(ranks, "...");
-	uint32_t hash = 2166136261u;
+	uint32_t hash = HASH_BEGIN;
 
 	if (!*ranks && !*name)
 		return 0;
@@ -168,10 +169,13 @@ static int take_event(void *ctx, const struct source_event *event)
 	     !strncmp(event->name, PROFILER_STEP, strlen(PROFILER_STEP)))) {
 		/* With kineto, the function is in the arguments: it may be a collective. */
 		struct json_object *step = arg_of(event, "ferrum.step");
+		const char *function = step ? json_object_get_string(step) : event->name;
 
-		if (step && collective_is("step", json_object_get_string(step), &kind))
+		if (step && collective_is("step", function, &kind))
 			return take_span(file, &process->collectives, event, kind, group_of(event));
-		return take_span(file, &process->steps, event, 0, step_number(event));
+		/* A name of PyTorch's has a number, which is the same in all ranks. */
+		return take_span(file, &process->steps, event, hash_text(HASH_BEGIN, function),
+				 step_number(event));
 	}
 	return 0;
 }

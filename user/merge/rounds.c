@@ -71,22 +71,56 @@ static int add_ranks(struct rounds *rounds, struct gather_file *files, size_t co
 	return 0;
 }
 
+/* The number of a step counts from the begin of its trace, so it is another one in each. */
+static bool is_same(const struct rounds *rounds, const struct collective *a,
+		    const struct collective *b)
+{
+	return rounds->of_collectives ? collectives_match(a, b) : a->name == b->name;
+}
+
+static int compare_steps(const void *left, const void *right)
+{
+	const struct collective *a = left, *b = right;
+
+	if (a->name != b->name)
+		return (a->name > b->name) - (a->name < b->name);
+	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
+}
+
+/* Steps of two functions may be within each other, so that of a late rank the order is another. */
+static void sort_steps(struct gather_file *files, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		vec_for_each (process, &files[i].processes)
+			vec_sort(&process->steps, compare_steps);
+	}
+}
+
+/* As the spans are sorted. */
+static bool is_before(const struct rounds *rounds, const struct collective *a,
+		      const struct collective *b)
+{
+	return rounds->of_collectives ? a->end_ns < b->end_ns : compare_steps(a, b) < 0;
+}
+
 /*
  * For each span of the first rank the one of another rank that belongs to it, index + 1, or 0: both
  * in order, and at the same time. One without a counterpart is passed.
  */
-static uint32_t *find_twins(const span_vec *first, const span_vec *other, int64_t error_ns)
+static uint32_t *find_twins(const struct rounds *rounds, const span_vec *first,
+			    const span_vec *other)
 {
+	int64_t error_ns = rounds->error_known ? (int64_t)rounds->error_ns : 0;
 	uint32_t *twins = calloc(first->count + 1, sizeof(*twins));
 	size_t i = 0, j = 0;
 
 	while (twins && i < first->count && j < other->count) {
 		const struct collective *left = &first->items[i], *right = &other->items[j];
 
-		if (collectives_match(left, right) && left->begin_ns <= right->end_ns + error_ns &&
+		if (is_same(rounds, left, right) && left->begin_ns <= right->end_ns + error_ns &&
 		    right->begin_ns <= left->end_ns + error_ns) {
 			twins[i++] = (uint32_t)++j;
-		} else if (left->end_ns < right->end_ns) {
+		} else if (is_before(rounds, left, right)) {
 			i++;
 		} else {
 			j++;
@@ -228,7 +262,6 @@ static bool shares_group(const group_vec *a, const group_vec *b)
 static int begin_lead(const struct rounds *rounds, struct gather_file *files, struct lead *lead)
 {
 	const span_vec *spans = spans_of(rounds, files, &rounds->ranks.items[lead->rank]);
-	int64_t error_ns = rounds->error_known ? (int64_t)rounds->error_ns : 0;
 	int err = 0;
 
 	lead->groups.count = 0;
@@ -244,8 +277,8 @@ static int begin_lead(const struct rounds *rounds, struct gather_file *files, st
 	for (size_t i = lead->rank + 1; i < rounds->ranks.count && !err; i++) {
 		if (lead->rank && !shares_group(&lead->groups, &lead->all[i]))
 			continue;
-		lead->twins[i] = find_twins(spans, spans_of(rounds, files, &rounds->ranks.items[i]),
-					    error_ns);
+		lead->twins[i] =
+			find_twins(rounds, spans, spans_of(rounds, files, &rounds->ranks.items[i]));
 		err = lead->twins[i] ? 0 : -ENOMEM;
 	}
 	return err;
@@ -356,6 +389,7 @@ int rounds_find(struct rounds *rounds, struct gather_file *files, size_t count)
 		rounds->of_collectives = false;
 		rounds->ranks.count = 0;
 		rounds->unmatched = 0;
+		sort_steps(files, count);
 		err = add_ranks(rounds, files, count);
 		if (!err && rounds->ranks.count >= 2)
 			err = add_rounds(rounds, files);

@@ -189,16 +189,81 @@ static void a_place_that_is_guessed_has_no_error(void **state)
 	assert_non_null(strstr(fixture->table, "not known"));
 }
 
+/* A trace of another kind than write_rank() makes: a wall clock, and then its slices. */
+static FILE *begin_trace(const struct fixture *fixture, int rank)
+{
+	FILE *out = fopen(fixture->paths[rank], "w");
+
+	assert_non_null(out);
+	fprintf(out,
+		"{\"baseTimeNanoseconds\":1764108000000000000,\"distributedInfo\":{\"rank\":%d},"
+		"\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,"
+		"\"args\":{\"name\":\"engine\"}}",
+		rank, 100 + rank);
+	return out;
+}
+
+static void end_trace(FILE *out)
+{
+	fputs("]}", out);
+	assert_int_equal(fclose(out), 0);
+}
+
+__attribute__((format(printf, 8, 9))) static void put(FILE *out, const char *cat, const char *name,
+						      int pid, int tid, double us, double dur_us,
+						      const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fprintf(out,
+		",{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,"
+		"\"ts\":%.3f,\"dur\":%.3f,\"args\":{",
+		cat, name, pid, tid, us, dur_us);
+	vfprintf(out, format, args);
+	fputs("}}", out);
+	va_end(args);
+}
+
+/* The engine runs two functions in turn, and PyTorch's profiler sees its iterations. */
+static void write_steps(const struct fixture *fixture, int rank, int first)
+{
+	static const char *const functions[] = {"execute_model", "sample_tokens"};
+	FILE *out = begin_trace(fixture, rank);
+	char name[32];
+
+	for (int i = first; i < 40; i++) {
+		double us = 1000 + 5000 * i + (i % 2 ? 0 : 500 * rank);
+
+		snprintf(name, sizeof(name), "ProfilerStep#%d", 1 + i - first);
+		put(out, "user_annotation", name, 100 + rank, 7, us, 4000, "\"ferrum.step\":\"%s\"",
+		    functions[i % 2]);
+		snprintf(name, sizeof(name), "ProfilerStep#%d", 1000 + i);
+		put(out, "user_annotation", name, 100 + rank, 8, us, 4000, "\"x\":0");
+	}
+	end_trace(out);
+}
+
+static void steps_of_windows_that_began_at_different_times_are_compared(void **state)
+{
+	struct fixture *fixture = *state;
+
+	write_steps(fixture, 0, 0);
+	write_steps(fixture, 1, 11);
+	assert_string_equal(text_of(merge(fixture), "by"), "wall_clock");
+	assert_non_null(strstr(fixture->table, "Late ranks: 58 steps of 2 ranks, late in 28"));
+	assert_non_null(strstr(fixture->table, "left out: 22 "));
+}
+
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(shared_collectives_give_the_clock, setup, teardown),
-		cmocka_unit_test_setup_teardown(collectives_of_each_node_give_no_clock, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(collectives_of_other_ranks_give_no_clock, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_place_that_is_guessed_has_no_error, setup,
-						teardown),
+		TEST(shared_collectives_give_the_clock),
+		TEST(collectives_of_each_node_give_no_clock),
+		TEST(collectives_of_other_ranks_give_no_clock),
+		TEST(a_place_that_is_guessed_has_no_error),
+		TEST(steps_of_windows_that_began_at_different_times_are_compared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
