@@ -145,10 +145,11 @@ typedef VEC(uint32_t) group_vec;
 /* The collectives, or steps, of which a rank is the first that takes part. */
 struct lead {
 	uint32_t rank;
-	group_vec groups; /* of which it is the first rank */
-	uint32_t **twins; /* of each later rank that takes part, as find_twins() says */
-	group_vec *all;	  /* of each rank */
-	bool by_group;	  /* every rank has groups */
+	group_vec groups;  /* of which it is the first rank */
+	uint32_t **twins;  /* of each later rank that takes part, as find_twins() says */
+	group_vec *all;	   /* of each rank */
+	bool by_group;	   /* every file has ranks with groups */
+	bool leads_others; /* it is the first of the ranks with groups, or of those without */
 };
 
 static bool has_group(const group_vec *groups, uint32_t group)
@@ -167,19 +168,28 @@ static int add_group(group_vec *groups, uint32_t group)
 	return vec_insert(groups, at, group);
 }
 
-/* Whether a rank takes part; where the group is not known all do. */
-static bool takes_part(const struct rounds *rounds, const struct lead *lead, uint32_t rank,
-		       const struct collective *span)
+/*
+ * Whether a rank is as the leading one: it has groups, or it has none, as the process of a rank has
+ * whose few collectives are on the CPU.
+ */
+static bool is_alike(const struct lead *lead, uint32_t rank)
 {
-	return !lead->by_group || !span->number || has_group(&lead->all[rank], span->number);
+	return !lead->all[rank].count == !lead->all[lead->rank].count;
 }
 
-static bool leads(const struct rounds *rounds, const struct lead *lead,
-		  const struct collective *span)
+/* Whether a rank takes part; where the group is not known all do that are alike. */
+static bool takes_part(const struct lead *lead, uint32_t rank, const struct collective *span)
 {
-	if (!lead->by_group || !span->number)
+	if (!lead->by_group)
+		return true;
+	return span->number ? has_group(&lead->all[rank], span->number) : is_alike(lead, rank);
+}
+
+static bool leads(const struct lead *lead, const struct collective *span)
+{
+	if (!lead->by_group)
 		return !lead->rank;
-	return has_group(&lead->groups, span->number);
+	return span->number ? has_group(&lead->groups, span->number) : lead->leads_others;
 }
 
 /* false: not all ranks that take part have it. */
@@ -196,7 +206,7 @@ static bool make_round(const struct rounds *rounds, struct gather_file *files,
 		const span_vec *spans = spans_of(rounds, files, &rounds->ranks.items[i]);
 		size_t at = i == lead->rank ? index + 1 : 0;
 
-		if (!takes_part(rounds, lead, i, span))
+		if (!takes_part(lead, i, span))
 			continue;
 		if (i != lead->rank && lead->twins[i])
 			at = lead->twins[i][index];
@@ -233,7 +243,7 @@ static int add_led(struct rounds *rounds, struct gather_file *files, const struc
 		const struct collective *span = &spans->items[i];
 		struct round round;
 
-		if (!leads(rounds, lead, span))
+		if (!leads(lead, span))
 			continue;
 		if (!make_round(rounds, files, lead, i, &round)) {
 			rounds->unmatched++;
@@ -265,8 +275,11 @@ static int begin_lead(const struct rounds *rounds, struct gather_file *files, st
 	int err = 0;
 
 	lead->groups.count = 0;
+	lead->leads_others = true;
 	if (lead->rank && !lead->by_group)
 		return 0;
+	for (uint32_t i = 0; i < lead->rank; i++)
+		lead->leads_others &= !is_alike(lead, i);
 	vec_for_each (group, &lead->all[lead->rank]) {
 		bool is_first = true;
 
@@ -275,7 +288,8 @@ static int begin_lead(const struct rounds *rounds, struct gather_file *files, st
 		err = err ? err : is_first ? vec_push(&lead->groups, *group) : 0;
 	}
 	for (size_t i = lead->rank + 1; i < rounds->ranks.count && !err; i++) {
-		if (lead->rank && !shares_group(&lead->groups, &lead->all[i]))
+		if (lead->by_group && !shares_group(&lead->groups, &lead->all[i]) &&
+		    !(lead->leads_others && is_alike(lead, (uint32_t)i)))
 			continue;
 		lead->twins[i] =
 			find_twins(rounds, spans, spans_of(rounds, files, &rounds->ranks.items[i]));
@@ -298,14 +312,22 @@ static void end_lead(const struct rounds *rounds, struct lead *lead)
  */
 static int list_groups(const struct rounds *rounds, struct gather_file *files, struct lead *lead)
 {
+	bool has_groups = true; /* some rank of the file at hand */
 	int err = 0;
 
 	lead->by_group = rounds->of_collectives;
 	for (size_t i = 0; i < rounds->ranks.count && rounds->of_collectives; i++) {
-		vec_for_each (span, spans_of(rounds, files, &rounds->ranks.items[i]))
+		const struct rank_unit *rank = &rounds->ranks.items[i];
+
+		vec_for_each (span, spans_of(rounds, files, rank))
 			err = err || !span->number ? err : add_group(&lead->all[i], span->number);
-		lead->by_group &= lead->all[i].count > 0;
+		if (!i || rank->file != rank[-1].file) {
+			lead->by_group &= has_groups;
+			has_groups = false;
+		}
+		has_groups |= lead->all[i].count > 0;
 	}
+	lead->by_group &= has_groups;
 	return err;
 }
 

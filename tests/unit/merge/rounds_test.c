@@ -42,10 +42,10 @@ static int teardown(void **state)
 	struct fixture *fixture = *state;
 
 	for (int i = 0; i < RANKS; i++) {
-		struct gather_process *process = &fixture->files[i].processes.items[0];
-
-		vec_free(&process->collectives);
-		vec_free(&process->steps);
+		vec_for_each (process, &fixture->files[i].processes) {
+			vec_free(&process->collectives);
+			vec_free(&process->steps);
+		}
 		vec_free(&fixture->files[i].processes);
 	}
 	rounds_clear(&fixture->rounds);
@@ -134,6 +134,28 @@ static void what_a_rank_of_the_group_lacks_is_left_out(void **state)
 	assert_int_equal(fixture->rounds.unmatched, 1);
 }
 
+/* Each rank's own process has a few collectives on the CPU, whose group is not known. */
+static void a_process_without_groups_is_compared_with_its_like(void **state)
+{
+	struct fixture *fixture = *state;
+
+	meet_in_groups(fixture, 300);
+	for (uint32_t i = 0; i < RANKS; i++) {
+		struct gather_process host = {.pid = 200 + i};
+
+		for (int64_t us = 5800; us < 5800 + 4 * 1000; us += 1000)
+			add(&host.collectives, 0, us + 50 * i, us + 180);
+		assert_int_equal(vec_push(&fixture->files[i].processes, host), 0);
+	}
+	assert_int_equal(rounds_find(&fixture->rounds, fixture->files, RANKS), 0);
+	assert_true(fixture->rounds.of_collectives);
+	assert_int_equal(fixture->rounds.rounds.count, 4 * TURNS + 4);
+	assert_int_equal(fixture->rounds.unmatched, 0);
+	assert_int_equal(count_late(fixture, 6), TURNS);
+	assert_int_equal(count_late(fixture, 7), 4);
+	assert_int_equal(fixture->rounds.order.count, TURNS + 4);
+}
+
 /* One trace of PyTorch's profiler, others in a format without groups. */
 static void where_a_rank_names_no_groups_all_ranks_take_part(void **state)
 {
@@ -216,6 +238,7 @@ int main(void)
 		TEST(ranks_are_compared_within_their_groups),
 		TEST(a_group_of_which_one_rank_was_traced_is_left_out),
 		TEST(what_a_rank_of_the_group_lacks_is_left_out),
+		TEST(a_process_without_groups_is_compared_with_its_like),
 		TEST(without_groups_all_ranks_take_part),
 		TEST(where_a_rank_names_no_groups_all_ranks_take_part),
 		TEST(steps_are_compared_where_no_collective_is_common),
