@@ -13,6 +13,12 @@
 
 #define PROFILER_STEP "ProfilerStep#"
 
+/* Threads have no larger numbers; an async function's steps have a lane beyond that. */
+#define TID_MAX 4194304
+
+/* In Kineto's format, the calls of a thread are in the lane of its number and that. */
+#define CALL_LANES 100000000
+
 struct gathering {
 	struct gather_file *file;
 	char *error;
@@ -146,6 +152,57 @@ static int take_span(struct gather_file *file, span_vec *spans, const struct sou
 	return vec_push(spans, span);
 }
 
+/* A step of an async function may run on several threads ("polls"), and an interval is on none. */
+static int take_step_tid(struct gather_process *process, const struct source_event *event)
+{
+	size_t at = vec_lower_bound(&process->step_tids, *item, event->tid);
+
+	if (at < process->step_tids.count && process->step_tids.items[at] == event->tid)
+		return 0;
+	if (event->tid <= 0 || event->tid > TID_MAX ||
+	    process->step_tids.count == GATHER_TIDS_MAX) {
+		process->has_unknown_tids = true;
+		return 0;
+	}
+	return vec_insert(&process->step_tids, at, event->tid);
+}
+
+bool gather_is_of_steps(const struct gather_process *process, const struct source_event *event)
+{
+	int64_t tid = event->tid > CALL_LANES ? event->tid - CALL_LANES : event->tid;
+	size_t at = vec_lower_bound(&process->step_tids, *item, tid);
+
+	if (strcmp(event->cat, "syscall") != 0 || process->has_unknown_tids ||
+	    !process->step_tids.count)
+		return true;
+	return at < process->step_tids.count && process->step_tids.items[at] == tid;
+}
+
+static bool is_step(const struct source_event *event)
+{
+	return !strcmp(event->cat, "step") ||
+	       (!strcmp(event->cat, "user_annotation") &&
+		!strncmp(event->name, PROFILER_STEP, strlen(PROFILER_STEP)));
+}
+
+static int take_step(struct gather_file *file, struct gather_process *process,
+		     const struct source_event *event)
+{
+	/* With kineto, the function is in the arguments: it may be a collective. */
+	struct json_object *step = arg_of(event, "ferrum.step");
+	const char *function = step ? json_object_get_string(step) : event->name;
+	uint32_t kind;
+	int err = take_step_tid(process, event);
+
+	if (err)
+		return err;
+	if (collective_is("step", function, &kind))
+		return take_span(file, &process->collectives, event, kind, group_of(event));
+	/* A name of PyTorch's has a number, which is the same in all ranks. */
+	return take_span(file, &process->steps, event, hash_text(HASH_BEGIN, function),
+			 step_number(event));
+}
+
 static int take_event(void *ctx, const struct source_event *event)
 {
 	struct gathering *gathering = ctx;
@@ -162,21 +219,10 @@ static int take_event(void *ctx, const struct source_event *event)
 		file->first_ns = event->ts_ns;
 	if (event->phase != 'X')
 		return 0;
+	if (is_step(event))
+		return take_step(file, process, event);
 	if (collective_is(event->cat, event->name, &kind))
 		return take_span(file, &process->collectives, event, kind, group_of(event));
-	if (!strcmp(event->cat, "step") ||
-	    (!strcmp(event->cat, "user_annotation") &&
-	     !strncmp(event->name, PROFILER_STEP, strlen(PROFILER_STEP)))) {
-		/* With kineto, the function is in the arguments: it may be a collective. */
-		struct json_object *step = arg_of(event, "ferrum.step");
-		const char *function = step ? json_object_get_string(step) : event->name;
-
-		if (step && collective_is("step", function, &kind))
-			return take_span(file, &process->collectives, event, kind, group_of(event));
-		/* A name of PyTorch's has a number, which is the same in all ranks. */
-		return take_span(file, &process->steps, event, hash_text(HASH_BEGIN, function),
-				 step_number(event));
-	}
 	return 0;
 }
 
@@ -216,6 +262,7 @@ void gather_clear(struct gather_file *file)
 		free(process->name);
 		vec_free(&process->collectives);
 		vec_free(&process->steps);
+		vec_free(&process->step_tids);
 	}
 	vec_free(&file->processes);
 }

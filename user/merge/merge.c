@@ -185,7 +185,8 @@ static int write_event(void *ctx, const struct source_event *event)
 	/* It has a name of ours. */
 	if (event->phase == 'M' && !strcmp(event->name, "process_name"))
 		return 0;
-	if (event->has_time && rounds_note(&merge->rounds, merge->current, event, ns))
+	if (event->has_time && process && gather_is_of_steps(process, event) &&
+	    rounds_note(&merge->rounds, merge->current, event, ns))
 		return -ENOMEM;
 	writer_begin(&merge->writer);
 	json_newline(json);

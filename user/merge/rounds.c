@@ -449,14 +449,18 @@ static uint32_t number_name(struct rounds *rounds, const char *text)
 	return tsearch(entry, &rounds->name_tree, compare_names) ? entry->number : 0;
 }
 
-/* Of more names than there is room for, that with the least time is given up. */
+/*
+ * Of more names than there is room for, that with the least time is given up. Slices of a name may
+ * be within each other, or in several threads: together they fill the time at most.
+ */
 static void add_did(struct round *round, uint32_t name, int64_t ns)
 {
 	struct meanwhile *least = round->did;
 
 	for (int i = 0; i < ROUND_NAMES; i++) {
 		if (round->did[i].name == name) {
-			round->did[i].ns += ns;
+			round->did[i].ns = (int64_t)min_u64((uint64_t)(round->did[i].ns + ns),
+							    round_spread(round));
 			return;
 		}
 		if (round->did[i].ns < least->ns)

@@ -255,6 +255,79 @@ static void steps_of_windows_that_began_at_different_times_are_compared(void **s
 	assert_non_null(strstr(fixture->table, "left out: 22 "));
 }
 
+/* What the worst of the late ranks did, as the merged trace says. */
+static const char *meanwhile(const struct fixture *fixture)
+{
+	struct json_object *events = json_object_object_get(fixture->result, "traceEvents"), *worst;
+	double longest_us = 0;
+
+	worst = NULL;
+	for (size_t i = 0; i < json_object_array_length(events); i++) {
+		struct json_object *event = json_object_array_get_idx(events, i);
+		const char *cat = text_of(event, "cat");
+		double us = json_object_get_double(json_object_object_get(event, "dur"));
+
+		if (!cat || strcmp(cat, "late") != 0 || us <= longest_us)
+			continue;
+		longest_us = us;
+		worst = event;
+	}
+	assert_non_null(worst);
+	return text_of(json_object_object_get(worst, "args"), "meanwhile");
+}
+
+/* Threads that wait for work are in a call all the time. */
+static void calls_of_threads_that_run_no_steps_are_not_what_it_did(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int rank = 0; rank < 2; rank++) {
+		FILE *out = begin_trace(fixture, rank);
+
+		for (int i = 0; i < 40; i++) {
+			/* Each in turn is late, so that both clocks are known well. */
+			int late_us = i % 2 == rank ? 4000 : 0;
+			double us = 10000 + 20000 * i + late_us;
+
+			put(out, "user_annotation", "ProfilerStep#1", 100 + rank, 7, us,
+			    4100 - late_us, "\"ferrum.step\":\"all_reduce\"");
+			put(out, "syscall", "clock_nanosleep", 100 + rank, 100000007, us - 3900,
+			    3800, "\"x\":0");
+			for (int other = 8; other < 12; other++)
+				put(out, "syscall", "futex", 100 + rank, 100000000 + other,
+				    us - 5000, 18000, "\"x\":0");
+		}
+		end_trace(out);
+	}
+	merge(fixture);
+	assert_string_equal(meanwhile(fixture), "clock_nanosleep 3.80 ms");
+}
+
+/* Of the steps of an async function no single thread is known. */
+static void what_is_within_its_like_counts_once(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int rank = 0; rank < 2; rank++) {
+		FILE *out = begin_trace(fixture, rank);
+
+		for (int i = 0; i < 40; i++) {
+			/* Each in turn is late, so that both clocks are known well. */
+			int late_us = i % 2 == rank ? 4000 : 0;
+			double us = 10000 + 20000 * i + late_us;
+
+			put(out, "step", "all_reduce", 100 + rank, 5000000, us, 4100 - late_us,
+			    "\"polls\":2");
+			for (int tid = 8; tid < 12; tid++)
+				put(out, "syscall", "futex", 100 + rank, tid, us - 5000, 18000,
+				    "\"x\":0");
+		}
+		end_trace(out);
+	}
+	merge(fixture);
+	assert_string_equal(meanwhile(fixture), "futex 4.00 ms");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -264,6 +337,8 @@ int main(void)
 		TEST(collectives_of_other_ranks_give_no_clock),
 		TEST(a_place_that_is_guessed_has_no_error),
 		TEST(steps_of_windows_that_began_at_different_times_are_compared),
+		TEST(calls_of_threads_that_run_no_steps_are_not_what_it_did),
+		TEST(what_is_within_its_like_counts_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
