@@ -179,6 +179,9 @@ static int write_event(void *ctx, const struct source_event *event)
 	struct gather_file *file = &merge->files[merge->current];
 	const struct gather_process *process = gather_find(file, event->pid);
 	int64_t ns = clock_line_apply(&file->alignment.line, event->ts_ns);
+	/* With the drift as well: slices that touch must not overlap, which viewers do not show. */
+	int64_t end_ns = clock_line_apply(&file->alignment.line, event->ts_ns + event->dur_ns);
+	uint64_t dur_ns = to_ts(merge, end_ns) - to_ts(merge, ns);
 	struct json *json = &merge->json;
 	bool is_perfetto = file->facts.format == SOURCE_PERFETTO;
 
@@ -186,7 +189,7 @@ static int write_event(void *ctx, const struct source_event *event)
 	if (event->phase == 'M' && !strcmp(event->name, "process_name"))
 		return 0;
 	if (event->has_time && process && gather_is_of_steps(process, event) &&
-	    rounds_note(&merge->rounds, merge->current, event, ns))
+	    rounds_note(&merge->rounds, merge->current, event, ns, end_ns))
 		return -ENOMEM;
 	writer_begin(&merge->writer);
 	json_newline(json);
@@ -195,6 +198,8 @@ static int write_event(void *ctx, const struct source_event *event)
 	{
 		if (!strcmp(key, "ts"))
 			json_micros(json, "ts", to_ts(merge, ns));
+		else if (!strcmp(key, "dur") && event->phase == 'X')
+			json_micros(json, "dur", dur_ns);
 		else if (!strcmp(key, "pid"))
 			json_int(json, "pid", process ? process->new_pid : event->pid);
 		else if (!strcmp(key, "id"))
@@ -205,7 +210,7 @@ static int write_event(void *ctx, const struct source_event *event)
 	if (is_perfetto && event->has_time)
 		json_micros(json, "ts", to_ts(merge, ns));
 	if (is_perfetto && event->phase == 'X')
-		json_micros(json, "dur", (uint64_t)event->dur_ns);
+		json_micros(json, "dur", dur_ns);
 	json_object_end(json);
 	return writer_end(&merge->writer);
 }

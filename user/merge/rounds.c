@@ -535,7 +535,7 @@ static int64_t cpu_wait_of(const struct source_event *event)
 }
 
 int rounds_note(struct rounds *rounds, size_t file, const struct source_event *event,
-		int64_t begin_ns)
+		int64_t begin_ns, int64_t end_ns)
 {
 	bool is_cause = !strcmp(event->cat, "escalation");
 	const char *text = is_cause ? cause_of(event) : event->name;
@@ -554,7 +554,7 @@ int rounds_note(struct rounds *rounds, size_t file, const struct source_event *e
 			continue;
 		name = name ? name : number_name(rounds, text);
 		if (name)
-			note_rank(rounds, i, begin_ns, begin_ns + event->dur_ns, name, is_cause);
+			note_rank(rounds, i, begin_ns, end_ns, name, is_cause);
 	}
 	return 0;
 }

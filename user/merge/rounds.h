@@ -55,9 +55,9 @@ struct rounds {
 /* Files are converted. 0 or -ENOMEM; without two ranks there are no rounds. */
 int rounds_find(struct rounds *rounds, struct gather_file *files, size_t count);
 
-/* An event of a file, which is on the common clock. 0 or -ENOMEM. */
+/* An event of a file, whose times on the common clock are given. 0 or -ENOMEM. */
 int rounds_note(struct rounds *rounds, size_t file, const struct source_event *event,
-		int64_t begin_ns);
+		int64_t begin_ns, int64_t end_ns);
 
 /* Whether one rank was late by more than the clocks' error, and than noise; and by how much. */
 bool round_is_late(const struct rounds *rounds, const struct round *round);

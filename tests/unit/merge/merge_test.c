@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -328,6 +329,63 @@ static void what_is_within_its_like_counts_once(void **state)
 	assert_string_equal(meanwhile(fixture), "futex 4.00 ms");
 }
 
+/* 30 s with collectives, and with slices of a second that touch. */
+static void write_drifting(const struct fixture *fixture, int rank, double drift)
+{
+	FILE *out = begin_trace(fixture, rank);
+	double fast = 1 + drift;
+	uint64_t seed = 1;
+
+	for (double us = 1000; us < 30e6; us += 20000 + random_up_to(&seed, 60000))
+		put(out, "kernel", "ncclDevKernel_AllReduce_x", rank, 7, us * fast, 20 * fast,
+		    "\"x\":0");
+	for (int i = 0; i < 30; i++)
+		put(out, "cpu_op", "touching", 100 + rank, 9, i * 1e6 * fast, 1e6 * fast,
+		    "\"x\":0");
+	end_trace(out);
+}
+
+/* The largest gap or overlap between the touching slices of the second trace, in us. */
+static double largest_gap(const struct fixture *fixture)
+{
+	struct json_object *events = json_object_object_get(fixture->result, "traceEvents");
+	double end_us = -1, largest_us = 0;
+	int count = 0;
+
+	for (size_t i = 0; i < json_object_array_length(events); i++) {
+		struct json_object *event = json_object_array_get_idx(events, i);
+		double us = json_object_get_double(json_object_object_get(event, "ts"));
+
+		if (json_object_get_int(json_object_object_get(event, "pid")) != 101 ||
+		    json_object_get_int(json_object_object_get(event, "tid")) != 9)
+			continue;
+		if (count++)
+			largest_us = fmax(largest_us, fabs(us - end_us));
+		end_us = us + json_object_get_double(json_object_object_get(event, "dur"));
+	}
+	assert_int_equal(count, 30);
+	return largest_us;
+}
+
+static void slices_that_touch_do_so_in_spite_of_a_drift(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int sign = -1; sign <= 1; sign += 2) {
+		struct json_object *clock;
+
+		write_drifting(fixture, 0, 0);
+		write_drifting(fixture, 1, sign * 100e-6);
+		json_object_put(fixture->result);
+		free(fixture->table);
+		clock = merge(fixture);
+		assert_string_equal(text_of(clock, "by"), "collectives");
+		assert_true(fabs(json_object_get_double(
+				    json_object_object_get(clock, "drift_ppm"))) > 90);
+		assert_true(largest_gap(fixture) < 0.0025);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -338,6 +396,7 @@ int main(void)
 		TEST(a_place_that_is_guessed_has_no_error),
 		TEST(steps_of_windows_that_began_at_different_times_are_compared),
 		TEST(calls_of_threads_that_run_no_steps_are_not_what_it_did),
+		TEST(slices_that_touch_do_so_in_spite_of_a_drift),
 		TEST(what_is_within_its_like_counts_once),
 	};
 
