@@ -185,6 +185,18 @@ static bool is_step(const struct source_event *event)
 		!strncmp(event->name, PROFILER_STEP, strlen(PROFILER_STEP)));
 }
 
+/* PyTorch's profiler has devices as processes, beside that of the engine. */
+static bool is_on_cpu(const struct source_event *event)
+{
+	static const char *const cats[] = {"cpu_op", "cuda_runtime", "cuda_driver", "syscall"};
+
+	for (size_t i = 0; i < sizeof(cats) / sizeof(cats[0]); i++) {
+		if (!strcmp(event->cat, cats[i]))
+			return true;
+	}
+	return is_step(event);
+}
+
 static int take_step(struct gather_file *file, struct gather_process *process,
 		     const struct source_event *event)
 {
@@ -219,6 +231,7 @@ static int take_event(void *ctx, const struct source_event *event)
 		file->first_ns = event->ts_ns;
 	if (event->phase != 'X')
 		return 0;
+	process->is_host = process->is_host || is_on_cpu(event);
 	if (is_step(event))
 		return take_step(file, process, event);
 	if (collective_is(event->cat, event->name, &kind))
@@ -278,18 +291,26 @@ struct gather_process *gather_most_collectives(struct gather_file *file)
 	return most;
 }
 
-struct gather_process *gather_step_process(struct gather_file *file)
+/* The only process with steps, or that is a host; NULL: there is none, or several. */
+static struct gather_process *find_only(struct gather_file *file, bool has_steps)
 {
 	struct gather_process *found = NULL;
 
 	vec_for_each (process, &file->processes) {
-		if (!process->steps.count)
+		if (has_steps ? !process->steps.count : !process->is_host)
 			continue;
 		if (found)
 			return NULL;
 		found = process;
 	}
 	return found;
+}
+
+struct gather_process *gather_host(struct gather_file *file)
+{
+	struct gather_process *host = find_only(file, true);
+
+	return host ? host : find_only(file, false);
 }
 
 static void convert(const struct clock_line *line, span_vec *spans)

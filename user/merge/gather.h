@@ -21,6 +21,7 @@ struct gather_process {
 	char *name;	 /* "" if it has none */
 	span_vec collectives;
 	span_vec steps;
+	bool is_host;		/* it has slices of what runs on a CPU; else it may be a device */
 	VEC(int64_t) step_tids; /* sorted */
 	bool has_unknown_tids;	/* of some steps the threads are not known, or they are too many */
 };
@@ -46,8 +47,11 @@ struct gather_process *gather_find(struct gather_file *file, int64_t pid);
 /* The process with the most collectives; NULL: there are none. */
 struct gather_process *gather_most_collectives(struct gather_file *file);
 
-/* The only process with steps; NULL: there is none, or several. */
-struct gather_process *gather_step_process(struct gather_file *file);
+/*
+ * The only process with steps, or that runs anything on a CPU if none has steps; NULL: there is
+ * none, or several.
+ */
+struct gather_process *gather_host(struct gather_file *file);
 
 /* false: a system call of a thread that runs no step, so it tells nothing about the steps. */
 bool gather_is_of_steps(const struct gather_process *process, const struct source_event *event);

@@ -38,20 +38,24 @@ static void name_rank(struct rank_unit *rank, const struct gather_file *file)
 {
 	const struct gather_process *process = &file->processes.items[rank->process];
 	const char *slash = strrchr(file->path, '/');
-	char name[32];
+	char name[32], pid[32] = "";
 
+	/* What Kineto's format has as the pid of a device is its number. */
+	if (rank->step_pid != process->pid || process->is_host ||
+	    file->facts.format != SOURCE_KINETO)
+		snprintf(pid, sizeof(pid), ", pid %" PRId64, rank->step_pid);
 	shorten_text(name, sizeof(name), slash ? slash + 1 : file->path, 14);
 	if (file->facts.has_rank)
-		snprintf(rank->label, sizeof(rank->label), "rank %" PRIu32 ", pid %" PRId64,
-			 file->facts.rank, rank->step_pid);
+		snprintf(rank->label, sizeof(rank->label), "rank %" PRIu32 "%s", file->facts.rank,
+			 pid);
 	else
-		snprintf(rank->label, sizeof(rank->label), "%s, pid %" PRId64, name, process->pid);
+		snprintf(rank->label, sizeof(rank->label), "%s%s", name, pid);
 }
 
 static int add_ranks(struct rounds *rounds, struct gather_file *files, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct gather_process *host = gather_step_process(&files[i]);
+		const struct gather_process *host = gather_host(&files[i]);
 
 		for (size_t j = 0; j < files[i].processes.count; j++) {
 			const struct gather_process *process = &files[i].processes.items[j];

@@ -386,6 +386,48 @@ static void slices_that_touch_do_so_in_spite_of_a_drift(void **state)
 	}
 }
 
+/* As PyTorch's profiler writes them without ProfilerStep: kernels are of process 0. */
+static void write_device(const struct fixture *fixture, int rank, int hosts)
+{
+	FILE *out = begin_trace(fixture, rank);
+	uint64_t seed = 1;
+	double us = 10000;
+
+	for (int i = 0; i < 100; i++, us += 20000 + random_up_to(&seed, 20000)) {
+		int late_us = i % 2 == rank ? 4000 : 0;
+
+		put(out, "kernel", "ncclDevKernel_AllReduce_x", 0, 7, us + late_us, 4100 - late_us,
+		    "\"x\":0");
+		for (int host = 0; host < hosts; host++)
+			put(out, "cpu_op", "aten::linear", 100 + rank + 10 * host, 9,
+			    us + late_us - 3900, 3800, "\"x\":0");
+	}
+	end_trace(out);
+}
+
+static void a_device_belongs_to_the_only_process_that_runs_on_a_cpu(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int rank = 0; rank < 2; rank++)
+		write_device(fixture, rank, 1);
+	merge(fixture);
+	assert_non_null(strstr(fixture->table, "rank 0, pid 100 "));
+	assert_non_null(strstr(fixture->table, "rank 1, pid 101 "));
+	assert_string_equal(meanwhile(fixture), "aten::linear 3.80 ms");
+}
+
+static void a_device_whose_process_is_not_known_has_no_pid(void **state)
+{
+	struct fixture *fixture = *state;
+
+	write_device(fixture, 0, 0);
+	write_device(fixture, 1, 2);
+	merge(fixture);
+	assert_non_null(strstr(fixture->table, "rank 0 "));
+	assert_null(strstr(fixture->table, "pid"));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -397,6 +439,8 @@ int main(void)
 		TEST(steps_of_windows_that_began_at_different_times_are_compared),
 		TEST(calls_of_threads_that_run_no_steps_are_not_what_it_did),
 		TEST(slices_that_touch_do_so_in_spite_of_a_drift),
+		TEST(a_device_belongs_to_the_only_process_that_runs_on_a_cpu),
+		TEST(a_device_whose_process_is_not_known_has_no_pid),
 		TEST(what_is_within_its_like_counts_once),
 	};
 
