@@ -349,7 +349,7 @@ static int write_all(struct merge *merge, struct output *output)
 	writer_begin(&merge->writer);
 	json_object_begin(json, NULL);
 	json_string(json, "displayTimeUnit", "ms");
-	if (base_ns > 1)
+	if (base_ns)
 		json_uint(json, "baseTimeNanoseconds", base_ns + (uint64_t)merge->base_ns);
 	put_clocks(merge);
 	json_newline(json);

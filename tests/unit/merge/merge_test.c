@@ -428,6 +428,26 @@ static void a_device_whose_process_is_not_known_has_no_pid(void **state)
 	assert_null(strstr(fixture->table, "pid"));
 }
 
+/* torch.profiler before its traces had a base. */
+static void times_since_1970_are_a_wall_clock(void **state)
+{
+	struct fixture *fixture = *state;
+	struct json_object *base;
+
+	for (int rank = 0; rank < 2; rank++) {
+		FILE *out = fopen(fixture->paths[rank], "w");
+
+		assert_non_null(out);
+		fputs("{\"traceEvents\":[{\"ph\":\"M\",\"name\":\"x\",\"pid\":1}", out);
+		put(out, "cpu_op", "aten::linear", 100 + rank, 9, 1764108000000000.0 + rank, 100,
+		    "\"x\":0");
+		end_trace(out);
+	}
+	assert_string_equal(text_of(merge(fixture), "by"), "wall_clock");
+	assert_true(json_object_object_get_ex(fixture->result, "baseTimeNanoseconds", &base));
+	assert_in_range(json_object_get_int64(base), 1764108000000000000, 1764108000000001000);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -441,6 +461,7 @@ int main(void)
 		TEST(slices_that_touch_do_so_in_spite_of_a_drift),
 		TEST(a_device_belongs_to_the_only_process_that_runs_on_a_cpu),
 		TEST(a_device_whose_process_is_not_known_has_no_pid),
+		TEST(times_since_1970_are_a_wall_clock),
 		TEST(what_is_within_its_like_counts_once),
 	};
 
