@@ -7,7 +7,7 @@
 #include "base/format.h"
 #include "diff/result.h"
 
-/* Steps that are left out may be the slow ones: from so many on it is told. */
+/* Steps that are left out may be the slow ones: beyond that share it is told. */
 #define LEFT_OUT_SHARE 0.01
 
 static const char *const side_names[SIDES] = {"A", "B"};
@@ -95,12 +95,16 @@ static int doubt_steps(struct result *result, const struct side *side, const cha
 		for (int i = 0; i < LEFT_COUNT; i++)
 			counts[i] += (*kind)->left_out[i];
 	}
-	for (int i = 0; i < LEFT_COUNT && !err; i++)
-		if ((double)counts[i] > LEFT_OUT_SHARE * (double)steps)
+	for (int i = 0; i < LEFT_COUNT && !err; i++) {
+		/* Those beyond the limit are all from one end of the file. */
+		double share = i == LEFT_TOO_MANY ? 0 : LEFT_OUT_SHARE;
+
+		if ((double)counts[i] > share * (double)steps)
 			err = result__doubt(result, i == LEFT_INCOMPLETE && counts[i] > 1,
 					    "%s: %s step%s left out: %s", name,
 					    FORMAT_COUNT(counts[i]),
 					    counts[i] == 1 ? " is" : "s are", words[i]);
+	}
 	return err;
 }
 

@@ -20,7 +20,7 @@
 struct collective {
 	int64_t begin_ns;
 	int64_t end_ns;
-	uint32_t name;	 /* equal for the same operation in all traces */
+	uint32_t name;	 /* equal for the same operation, or step function, in all traces */
 	uint32_t number; /* of the collective's process group, or of the step; 0: not known */
 };
 
@@ -90,7 +90,7 @@ static inline bool alignment_error_known(const struct alignment *alignment)
 	       !alignment->is_contradictory;
 }
 
-/* Whether they may be the same one. */
+/* Whether two collectives may be the same one. */
 static inline bool collectives_match(const struct collective *a, const struct collective *b)
 {
 	return a->name == b->name && (a->number == b->number || !a->number || !b->number);

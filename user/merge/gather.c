@@ -13,6 +13,12 @@
 
 #define PROFILER_STEP "ProfilerStep#"
 
+/* Threads have no larger numbers; an async function's steps have a lane beyond that. */
+#define TID_MAX 4194304
+
+/* In Kineto's format, the calls of a thread are in the lane of its number and that. */
+#define CALL_LANES 100000000
+
 struct gathering {
 	struct gather_file *file;
 	char *error;
@@ -86,6 +92,7 @@ static const char *text_arg(const struct source_event *event, const char *key)
 }
 
 /* FNV-1a */
+#define HASH_BEGIN 2166136261u
 static uint32_t hash_text(uint32_t hash, const char *text)
 {
 	for (; *text; text++)
@@ -103,7 +110,7 @@ static uint32_t group_of(const struct source_event *event)
 	const char *ranks = text_arg(event, "Process Group Ranks");
 	const char *name = text_arg(event, "Process Group Name");
 	bool is_complete = strpbrk(ranks, "0123456789") && !strstr(ranks, "...");
-	uint32_t hash = 2166136261u;
+	uint32_t hash = HASH_BEGIN;
 
 	if (!*ranks && !*name)
 		return 0;
@@ -145,6 +152,69 @@ static int take_span(struct gather_file *file, span_vec *spans, const struct sou
 	return vec_push(spans, span);
 }
 
+/* A step of an async function may run on several threads ("polls"), and an interval is on none. */
+static int take_step_tid(struct gather_process *process, const struct source_event *event)
+{
+	size_t at = vec_lower_bound(&process->step_tids, *item, event->tid);
+
+	if (at < process->step_tids.count && process->step_tids.items[at] == event->tid)
+		return 0;
+	if (event->tid <= 0 || event->tid > TID_MAX ||
+	    process->step_tids.count == GATHER_TIDS_MAX) {
+		process->has_unknown_tids = true;
+		return 0;
+	}
+	return vec_insert(&process->step_tids, at, event->tid);
+}
+
+bool gather_is_of_steps(const struct gather_process *process, const struct source_event *event)
+{
+	int64_t tid = event->tid > CALL_LANES ? event->tid - CALL_LANES : event->tid;
+	size_t at = vec_lower_bound(&process->step_tids, *item, tid);
+
+	if (strcmp(event->cat, "syscall") != 0 || process->has_unknown_tids ||
+	    !process->step_tids.count)
+		return true;
+	return at < process->step_tids.count && process->step_tids.items[at] == tid;
+}
+
+static bool is_step(const struct source_event *event)
+{
+	return !strcmp(event->cat, "step") ||
+	       (!strcmp(event->cat, "user_annotation") &&
+		!strncmp(event->name, PROFILER_STEP, strlen(PROFILER_STEP)));
+}
+
+/* PyTorch's profiler has devices as processes, beside that of the engine. */
+static bool is_on_cpu(const struct source_event *event)
+{
+	static const char *const cats[] = {"cpu_op", "cuda_runtime", "cuda_driver", "syscall"};
+
+	for (size_t i = 0; i < sizeof(cats) / sizeof(cats[0]); i++) {
+		if (!strcmp(event->cat, cats[i]))
+			return true;
+	}
+	return is_step(event);
+}
+
+static int take_step(struct gather_file *file, struct gather_process *process,
+		     const struct source_event *event)
+{
+	/* With kineto, the function is in the arguments: it may be a collective. */
+	struct json_object *step = arg_of(event, "ferrum.step");
+	const char *function = step ? json_object_get_string(step) : event->name;
+	uint32_t kind;
+	int err = take_step_tid(process, event);
+
+	if (err)
+		return err;
+	if (collective_is("step", function, &kind))
+		return take_span(file, &process->collectives, event, kind, group_of(event));
+	/* A name of PyTorch's has a number, which is the same in all ranks. */
+	return take_span(file, &process->steps, event, hash_text(HASH_BEGIN, function),
+			 step_number(event));
+}
+
 static int take_event(void *ctx, const struct source_event *event)
 {
 	struct gathering *gathering = ctx;
@@ -161,18 +231,11 @@ static int take_event(void *ctx, const struct source_event *event)
 		file->first_ns = event->ts_ns;
 	if (event->phase != 'X')
 		return 0;
+	process->is_host = process->is_host || is_on_cpu(event);
+	if (is_step(event))
+		return take_step(file, process, event);
 	if (collective_is(event->cat, event->name, &kind))
 		return take_span(file, &process->collectives, event, kind, group_of(event));
-	if (!strcmp(event->cat, "step") ||
-	    (!strcmp(event->cat, "user_annotation") &&
-	     !strncmp(event->name, PROFILER_STEP, strlen(PROFILER_STEP)))) {
-		/* With kineto, the function is in the arguments: it may be a collective. */
-		struct json_object *step = arg_of(event, "ferrum.step");
-
-		if (step && collective_is("step", json_object_get_string(step), &kind))
-			return take_span(file, &process->collectives, event, kind, group_of(event));
-		return take_span(file, &process->steps, event, 0, step_number(event));
-	}
 	return 0;
 }
 
@@ -212,6 +275,7 @@ void gather_clear(struct gather_file *file)
 		free(process->name);
 		vec_free(&process->collectives);
 		vec_free(&process->steps);
+		vec_free(&process->step_tids);
 	}
 	vec_free(&file->processes);
 }
@@ -227,18 +291,26 @@ struct gather_process *gather_most_collectives(struct gather_file *file)
 	return most;
 }
 
-struct gather_process *gather_step_process(struct gather_file *file)
+/* The only process with steps, or that is a host; NULL: there is none, or several. */
+static struct gather_process *find_only(struct gather_file *file, bool has_steps)
 {
 	struct gather_process *found = NULL;
 
 	vec_for_each (process, &file->processes) {
-		if (!process->steps.count)
+		if (has_steps ? !process->steps.count : !process->is_host)
 			continue;
 		if (found)
 			return NULL;
 		found = process;
 	}
 	return found;
+}
+
+struct gather_process *gather_host(struct gather_file *file)
+{
+	struct gather_process *host = find_only(file, true);
+
+	return host ? host : find_only(file, false);
 }
 
 static void convert(const struct clock_line *line, span_vec *spans)

@@ -9,6 +9,8 @@
 /* Of one trace. More processes are refused; of more collectives and steps the last are left out. */
 #define GATHER_PROCESSES_MAX 4096
 #define GATHER_SPANS_MAX     1000000
+/* Threads of a process that run its steps; if there are more, all count as such. */
+#define GATHER_TIDS_MAX 64
 
 /* A collective or a step. Times are of the file until gather_convert. */
 typedef collective_vec span_vec;
@@ -19,6 +21,9 @@ struct gather_process {
 	char *name;	 /* "" if it has none */
 	span_vec collectives;
 	span_vec steps;
+	bool is_host;		/* it has slices of what runs on a CPU; else it may be a device */
+	VEC(int64_t) step_tids; /* sorted */
+	bool has_unknown_tids;	/* of some steps the threads are not known, or they are too many */
 };
 
 struct gather_file {
@@ -42,8 +47,14 @@ struct gather_process *gather_find(struct gather_file *file, int64_t pid);
 /* The process with the most collectives; NULL: there are none. */
 struct gather_process *gather_most_collectives(struct gather_file *file);
 
-/* The only process with steps; NULL: there is none, or several. */
-struct gather_process *gather_step_process(struct gather_file *file);
+/*
+ * The only process with steps, or that runs anything on a CPU if none has steps; NULL: there is
+ * none, or several.
+ */
+struct gather_process *gather_host(struct gather_file *file);
+
+/* false: a system call of a thread that runs no step, so it tells nothing about the steps. */
+bool gather_is_of_steps(const struct gather_process *process, const struct source_event *event);
 
 /* Puts all times of a file on the common clock: those of its alignment. */
 void gather_convert(struct gather_file *file);

@@ -179,13 +179,17 @@ static int write_event(void *ctx, const struct source_event *event)
 	struct gather_file *file = &merge->files[merge->current];
 	const struct gather_process *process = gather_find(file, event->pid);
 	int64_t ns = clock_line_apply(&file->alignment.line, event->ts_ns);
+	/* With the drift as well: slices that touch must not overlap, which viewers do not show. */
+	int64_t end_ns = clock_line_apply(&file->alignment.line, event->ts_ns + event->dur_ns);
+	uint64_t dur_ns = to_ts(merge, end_ns) - to_ts(merge, ns);
 	struct json *json = &merge->json;
 	bool is_perfetto = file->facts.format == SOURCE_PERFETTO;
 
 	/* It has a name of ours. */
 	if (event->phase == 'M' && !strcmp(event->name, "process_name"))
 		return 0;
-	if (event->has_time && rounds_note(&merge->rounds, merge->current, event, ns))
+	if (event->has_time && process && gather_is_of_steps(process, event) &&
+	    rounds_note(&merge->rounds, merge->current, event, ns, end_ns))
 		return -ENOMEM;
 	writer_begin(&merge->writer);
 	json_newline(json);
@@ -194,6 +198,8 @@ static int write_event(void *ctx, const struct source_event *event)
 	{
 		if (!strcmp(key, "ts"))
 			json_micros(json, "ts", to_ts(merge, ns));
+		else if (!strcmp(key, "dur") && event->phase == 'X')
+			json_micros(json, "dur", dur_ns);
 		else if (!strcmp(key, "pid"))
 			json_int(json, "pid", process ? process->new_pid : event->pid);
 		else if (!strcmp(key, "id"))
@@ -204,7 +210,7 @@ static int write_event(void *ctx, const struct source_event *event)
 	if (is_perfetto && event->has_time)
 		json_micros(json, "ts", to_ts(merge, ns));
 	if (is_perfetto && event->phase == 'X')
-		json_micros(json, "dur", (uint64_t)event->dur_ns);
+		json_micros(json, "dur", dur_ns);
 	json_object_end(json);
 	return writer_end(&merge->writer);
 }
@@ -343,7 +349,7 @@ static int write_all(struct merge *merge, struct output *output)
 	writer_begin(&merge->writer);
 	json_object_begin(json, NULL);
 	json_string(json, "displayTimeUnit", "ms");
-	if (base_ns > 1)
+	if (base_ns)
 		json_uint(json, "baseTimeNanoseconds", base_ns + (uint64_t)merge->base_ns);
 	put_clocks(merge);
 	json_newline(json);

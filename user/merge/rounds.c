@@ -38,20 +38,24 @@ static void name_rank(struct rank_unit *rank, const struct gather_file *file)
 {
 	const struct gather_process *process = &file->processes.items[rank->process];
 	const char *slash = strrchr(file->path, '/');
-	char name[32];
+	char name[32], pid[32] = "";
 
+	/* What Kineto's format has as the pid of a device is its number. */
+	if (rank->step_pid != process->pid || process->is_host ||
+	    file->facts.format != SOURCE_KINETO)
+		snprintf(pid, sizeof(pid), ", pid %" PRId64, rank->step_pid);
 	shorten_text(name, sizeof(name), slash ? slash + 1 : file->path, 14);
 	if (file->facts.has_rank)
-		snprintf(rank->label, sizeof(rank->label), "rank %" PRIu32 ", pid %" PRId64,
-			 file->facts.rank, rank->step_pid);
+		snprintf(rank->label, sizeof(rank->label), "rank %" PRIu32 "%s", file->facts.rank,
+			 pid);
 	else
-		snprintf(rank->label, sizeof(rank->label), "%s, pid %" PRId64, name, process->pid);
+		snprintf(rank->label, sizeof(rank->label), "%s%s", name, pid);
 }
 
 static int add_ranks(struct rounds *rounds, struct gather_file *files, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct gather_process *host = gather_step_process(&files[i]);
+		const struct gather_process *host = gather_host(&files[i]);
 
 		for (size_t j = 0; j < files[i].processes.count; j++) {
 			const struct gather_process *process = &files[i].processes.items[j];
@@ -71,22 +75,56 @@ static int add_ranks(struct rounds *rounds, struct gather_file *files, size_t co
 	return 0;
 }
 
+/* The number of a step counts from the begin of its trace, so it is another one in each. */
+static bool is_same(const struct rounds *rounds, const struct collective *a,
+		    const struct collective *b)
+{
+	return rounds->of_collectives ? collectives_match(a, b) : a->name == b->name;
+}
+
+static int compare_steps(const void *left, const void *right)
+{
+	const struct collective *a = left, *b = right;
+
+	if (a->name != b->name)
+		return (a->name > b->name) - (a->name < b->name);
+	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
+}
+
+/* Steps of two functions may be within each other, so that of a late rank the order is another. */
+static void sort_steps(struct gather_file *files, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		vec_for_each (process, &files[i].processes)
+			vec_sort(&process->steps, compare_steps);
+	}
+}
+
+/* As the spans are sorted. */
+static bool is_before(const struct rounds *rounds, const struct collective *a,
+		      const struct collective *b)
+{
+	return rounds->of_collectives ? a->end_ns < b->end_ns : compare_steps(a, b) < 0;
+}
+
 /*
  * For each span of the first rank the one of another rank that belongs to it, index + 1, or 0: both
  * in order, and at the same time. One without a counterpart is passed.
  */
-static uint32_t *find_twins(const span_vec *first, const span_vec *other, int64_t error_ns)
+static uint32_t *find_twins(const struct rounds *rounds, const span_vec *first,
+			    const span_vec *other)
 {
+	int64_t error_ns = rounds->error_known ? (int64_t)rounds->error_ns : 0;
 	uint32_t *twins = calloc(first->count + 1, sizeof(*twins));
 	size_t i = 0, j = 0;
 
 	while (twins && i < first->count && j < other->count) {
 		const struct collective *left = &first->items[i], *right = &other->items[j];
 
-		if (collectives_match(left, right) && left->begin_ns <= right->end_ns + error_ns &&
+		if (is_same(rounds, left, right) && left->begin_ns <= right->end_ns + error_ns &&
 		    right->begin_ns <= left->end_ns + error_ns) {
 			twins[i++] = (uint32_t)++j;
-		} else if (left->end_ns < right->end_ns) {
+		} else if (is_before(rounds, left, right)) {
 			i++;
 		} else {
 			j++;
@@ -111,10 +149,11 @@ typedef VEC(uint32_t) group_vec;
 /* The collectives, or steps, of which a rank is the first that takes part. */
 struct lead {
 	uint32_t rank;
-	group_vec groups; /* of which it is the first rank */
-	uint32_t **twins; /* of each later rank that takes part, as find_twins() says */
-	group_vec *all;	  /* of each rank */
-	bool by_group;	  /* every rank has groups */
+	group_vec groups;  /* of which it is the first rank */
+	uint32_t **twins;  /* of each later rank that takes part, as find_twins() says */
+	group_vec *all;	   /* of each rank */
+	bool by_group;	   /* every file has ranks with groups */
+	bool leads_others; /* it is the first of the ranks with groups, or of those without */
 };
 
 static bool has_group(const group_vec *groups, uint32_t group)
@@ -133,19 +172,28 @@ static int add_group(group_vec *groups, uint32_t group)
 	return vec_insert(groups, at, group);
 }
 
-/* Whether a rank takes part; where the group is not known all do. */
-static bool takes_part(const struct rounds *rounds, const struct lead *lead, uint32_t rank,
-		       const struct collective *span)
+/*
+ * Whether a rank is as the leading one: it has groups, or it has none, as the process of a rank has
+ * whose few collectives are on the CPU.
+ */
+static bool is_alike(const struct lead *lead, uint32_t rank)
 {
-	return !lead->by_group || !span->number || has_group(&lead->all[rank], span->number);
+	return !lead->all[rank].count == !lead->all[lead->rank].count;
 }
 
-static bool leads(const struct rounds *rounds, const struct lead *lead,
-		  const struct collective *span)
+/* Whether a rank takes part; where the group is not known all do that are alike. */
+static bool takes_part(const struct lead *lead, uint32_t rank, const struct collective *span)
 {
-	if (!lead->by_group || !span->number)
+	if (!lead->by_group)
+		return true;
+	return span->number ? has_group(&lead->all[rank], span->number) : is_alike(lead, rank);
+}
+
+static bool leads(const struct lead *lead, const struct collective *span)
+{
+	if (!lead->by_group)
 		return !lead->rank;
-	return has_group(&lead->groups, span->number);
+	return span->number ? has_group(&lead->groups, span->number) : lead->leads_others;
 }
 
 /* false: not all ranks that take part have it. */
@@ -162,7 +210,7 @@ static bool make_round(const struct rounds *rounds, struct gather_file *files,
 		const span_vec *spans = spans_of(rounds, files, &rounds->ranks.items[i]);
 		size_t at = i == lead->rank ? index + 1 : 0;
 
-		if (!takes_part(rounds, lead, i, span))
+		if (!takes_part(lead, i, span))
 			continue;
 		if (i != lead->rank && lead->twins[i])
 			at = lead->twins[i][index];
@@ -199,7 +247,7 @@ static int add_led(struct rounds *rounds, struct gather_file *files, const struc
 		const struct collective *span = &spans->items[i];
 		struct round round;
 
-		if (!leads(rounds, lead, span))
+		if (!leads(lead, span))
 			continue;
 		if (!make_round(rounds, files, lead, i, &round)) {
 			rounds->unmatched++;
@@ -228,12 +276,14 @@ static bool shares_group(const group_vec *a, const group_vec *b)
 static int begin_lead(const struct rounds *rounds, struct gather_file *files, struct lead *lead)
 {
 	const span_vec *spans = spans_of(rounds, files, &rounds->ranks.items[lead->rank]);
-	int64_t error_ns = rounds->error_known ? (int64_t)rounds->error_ns : 0;
 	int err = 0;
 
 	lead->groups.count = 0;
+	lead->leads_others = true;
 	if (lead->rank && !lead->by_group)
 		return 0;
+	for (uint32_t i = 0; i < lead->rank; i++)
+		lead->leads_others &= !is_alike(lead, i);
 	vec_for_each (group, &lead->all[lead->rank]) {
 		bool is_first = true;
 
@@ -242,10 +292,11 @@ static int begin_lead(const struct rounds *rounds, struct gather_file *files, st
 		err = err ? err : is_first ? vec_push(&lead->groups, *group) : 0;
 	}
 	for (size_t i = lead->rank + 1; i < rounds->ranks.count && !err; i++) {
-		if (lead->rank && !shares_group(&lead->groups, &lead->all[i]))
+		if (lead->by_group && !shares_group(&lead->groups, &lead->all[i]) &&
+		    !(lead->leads_others && is_alike(lead, (uint32_t)i)))
 			continue;
-		lead->twins[i] = find_twins(spans, spans_of(rounds, files, &rounds->ranks.items[i]),
-					    error_ns);
+		lead->twins[i] =
+			find_twins(rounds, spans, spans_of(rounds, files, &rounds->ranks.items[i]));
 		err = lead->twins[i] ? 0 : -ENOMEM;
 	}
 	return err;
@@ -265,14 +316,22 @@ static void end_lead(const struct rounds *rounds, struct lead *lead)
  */
 static int list_groups(const struct rounds *rounds, struct gather_file *files, struct lead *lead)
 {
+	bool has_groups = true; /* some rank of the file at hand */
 	int err = 0;
 
 	lead->by_group = rounds->of_collectives;
 	for (size_t i = 0; i < rounds->ranks.count && rounds->of_collectives; i++) {
-		vec_for_each (span, spans_of(rounds, files, &rounds->ranks.items[i]))
+		const struct rank_unit *rank = &rounds->ranks.items[i];
+
+		vec_for_each (span, spans_of(rounds, files, rank))
 			err = err || !span->number ? err : add_group(&lead->all[i], span->number);
-		lead->by_group &= lead->all[i].count > 0;
+		if (!i || rank->file != rank[-1].file) {
+			lead->by_group &= has_groups;
+			has_groups = false;
+		}
+		has_groups |= lead->all[i].count > 0;
 	}
+	lead->by_group &= has_groups;
 	return err;
 }
 
@@ -356,6 +415,7 @@ int rounds_find(struct rounds *rounds, struct gather_file *files, size_t count)
 		rounds->of_collectives = false;
 		rounds->ranks.count = 0;
 		rounds->unmatched = 0;
+		sort_steps(files, count);
 		err = add_ranks(rounds, files, count);
 		if (!err && rounds->ranks.count >= 2)
 			err = add_rounds(rounds, files);
@@ -393,14 +453,18 @@ static uint32_t number_name(struct rounds *rounds, const char *text)
 	return tsearch(entry, &rounds->name_tree, compare_names) ? entry->number : 0;
 }
 
-/* Of more names than there is room for, that with the least time is given up. */
+/*
+ * Of more names than there is room for, that with the least time is given up. Slices of a name may
+ * be within each other, or in several threads: together they fill the time at most.
+ */
 static void add_did(struct round *round, uint32_t name, int64_t ns)
 {
 	struct meanwhile *least = round->did;
 
 	for (int i = 0; i < ROUND_NAMES; i++) {
 		if (round->did[i].name == name) {
-			round->did[i].ns += ns;
+			round->did[i].ns = (int64_t)min_u64((uint64_t)(round->did[i].ns + ns),
+							    round_spread(round));
 			return;
 		}
 		if (round->did[i].ns < least->ns)
@@ -475,7 +539,7 @@ static int64_t cpu_wait_of(const struct source_event *event)
 }
 
 int rounds_note(struct rounds *rounds, size_t file, const struct source_event *event,
-		int64_t begin_ns)
+		int64_t begin_ns, int64_t end_ns)
 {
 	bool is_cause = !strcmp(event->cat, "escalation");
 	const char *text = is_cause ? cause_of(event) : event->name;
@@ -494,7 +558,7 @@ int rounds_note(struct rounds *rounds, size_t file, const struct source_event *e
 			continue;
 		name = name ? name : number_name(rounds, text);
 		if (name)
-			note_rank(rounds, i, begin_ns, begin_ns + event->dur_ns, name, is_cause);
+			note_rank(rounds, i, begin_ns, end_ns, name, is_cause);
 	}
 	return 0;
 }

@@ -17,7 +17,7 @@ struct rank_unit {
 	size_t file;
 	size_t process;	  /* with the collectives, or the steps */
 	int64_t step_pid; /* whose calls tell what it did; may be the same process */
-	char label[64];	  /* "rank 1 (pid 7)" */
+	char label[64];	  /* "rank 1, pid 7"; "rank 1" of a device whose process is not known */
 };
 
 /* What the last one did meanwhile: the slices with most time. */
@@ -55,9 +55,9 @@ struct rounds {
 /* Files are converted. 0 or -ENOMEM; without two ranks there are no rounds. */
 int rounds_find(struct rounds *rounds, struct gather_file *files, size_t count);
 
-/* An event of a file, which is on the common clock. 0 or -ENOMEM. */
+/* An event of a file, whose times on the common clock are given. 0 or -ENOMEM. */
 int rounds_note(struct rounds *rounds, size_t file, const struct source_event *event,
-		int64_t begin_ns);
+		int64_t begin_ns, int64_t end_ns);
 
 /* Whether one rank was late by more than the clocks' error, and than noise; and by how much. */
 bool round_is_late(const struct rounds *rounds, const struct round *round);

@@ -303,21 +303,20 @@ static int put_out(struct iterations *iterations, const struct window *window, s
 	return iterations->on_iteration(iterations->ctx, window, &iteration);
 }
 
-/* A rank that has no tick, and may still get one, is waited for. */
+/*
+ * A rank that has no tick, and may still get one, is waited for. At the end none gets any: what has
+ * no counterpart of a rank that has not ended is no iteration.
+ */
 static bool has_all(const struct team *team, const struct window *window, bool is_last)
 {
-	size_t most = 0, having = 0;
+	size_t most = 0;
 
 	vec_for_each (rank, &team->ranks) {
-		if (!(*rank)->count && !is_last && !window__has_ended(window, (*rank)->ticker.tgid))
+		if (!(*rank)->count && !window__has_ended(window, (*rank)->ticker.tgid))
 			return false;
-		having += (*rank)->count != 0;
 		if ((*rank)->count > most)
 			most = (*rank)->count;
 	}
-	/* At the end, what has no counterpart any more is no iteration. */
-	if (is_last && having < team->ranks.count && team->ranks.count > 1)
-		return false;
 	return most && (is_last || team->is_ordered || most >= ORDER_TICKS);
 }
 

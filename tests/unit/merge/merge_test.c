@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,16 +190,279 @@ static void a_place_that_is_guessed_has_no_error(void **state)
 	assert_non_null(strstr(fixture->table, "not known"));
 }
 
+/* A trace of another kind than write_rank() makes: a wall clock, and then its slices. */
+static FILE *begin_trace(const struct fixture *fixture, int rank)
+{
+	FILE *out = fopen(fixture->paths[rank], "w");
+
+	assert_non_null(out);
+	fprintf(out,
+		"{\"baseTimeNanoseconds\":1764108000000000000,\"distributedInfo\":{\"rank\":%d},"
+		"\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,"
+		"\"args\":{\"name\":\"engine\"}}",
+		rank, 100 + rank);
+	return out;
+}
+
+static void end_trace(FILE *out)
+{
+	fputs("]}", out);
+	assert_int_equal(fclose(out), 0);
+}
+
+__attribute__((format(printf, 8, 9))) static void put(FILE *out, const char *cat, const char *name,
+						      int pid, int tid, double us, double dur_us,
+						      const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fprintf(out,
+		",{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,"
+		"\"ts\":%.3f,\"dur\":%.3f,\"args\":{",
+		cat, name, pid, tid, us, dur_us);
+	vfprintf(out, format, args);
+	fputs("}}", out);
+	va_end(args);
+}
+
+/* The engine runs two functions in turn, and PyTorch's profiler sees its iterations. */
+static void write_steps(const struct fixture *fixture, int rank, int first)
+{
+	static const char *const functions[] = {"execute_model", "sample_tokens"};
+	FILE *out = begin_trace(fixture, rank);
+	char name[32];
+
+	for (int i = first; i < 40; i++) {
+		double us = 1000 + 5000 * i + (i % 2 ? 0 : 500 * rank);
+
+		snprintf(name, sizeof(name), "ProfilerStep#%d", 1 + i - first);
+		put(out, "user_annotation", name, 100 + rank, 7, us, 4000, "\"ferrum.step\":\"%s\"",
+		    functions[i % 2]);
+		snprintf(name, sizeof(name), "ProfilerStep#%d", 1000 + i);
+		put(out, "user_annotation", name, 100 + rank, 8, us, 4000, "\"x\":0");
+	}
+	end_trace(out);
+}
+
+static void steps_of_windows_that_began_at_different_times_are_compared(void **state)
+{
+	struct fixture *fixture = *state;
+
+	write_steps(fixture, 0, 0);
+	write_steps(fixture, 1, 11);
+	assert_string_equal(text_of(merge(fixture), "by"), "wall_clock");
+	assert_non_null(strstr(fixture->table, "Late ranks: 58 steps of 2 ranks, late in 28"));
+	assert_non_null(strstr(fixture->table, "left out: 22 "));
+}
+
+/* What the worst of the late ranks did, as the merged trace says. */
+static const char *meanwhile(const struct fixture *fixture)
+{
+	struct json_object *events = json_object_object_get(fixture->result, "traceEvents"), *worst;
+	double longest_us = 0;
+
+	worst = NULL;
+	for (size_t i = 0; i < json_object_array_length(events); i++) {
+		struct json_object *event = json_object_array_get_idx(events, i);
+		const char *cat = text_of(event, "cat");
+		double us = json_object_get_double(json_object_object_get(event, "dur"));
+
+		if (!cat || strcmp(cat, "late") != 0 || us <= longest_us)
+			continue;
+		longest_us = us;
+		worst = event;
+	}
+	assert_non_null(worst);
+	return text_of(json_object_object_get(worst, "args"), "meanwhile");
+}
+
+/* Threads that wait for work are in a call all the time. */
+static void calls_of_threads_that_run_no_steps_are_not_what_it_did(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int rank = 0; rank < 2; rank++) {
+		FILE *out = begin_trace(fixture, rank);
+
+		for (int i = 0; i < 40; i++) {
+			/* Each in turn is late, so that both clocks are known well. */
+			int late_us = i % 2 == rank ? 4000 : 0;
+			double us = 10000 + 20000 * i + late_us;
+
+			put(out, "user_annotation", "ProfilerStep#1", 100 + rank, 7, us,
+			    4100 - late_us, "\"ferrum.step\":\"all_reduce\"");
+			put(out, "syscall", "clock_nanosleep", 100 + rank, 100000007, us - 3900,
+			    3800, "\"x\":0");
+			for (int other = 8; other < 12; other++)
+				put(out, "syscall", "futex", 100 + rank, 100000000 + other,
+				    us - 5000, 18000, "\"x\":0");
+		}
+		end_trace(out);
+	}
+	merge(fixture);
+	assert_string_equal(meanwhile(fixture), "clock_nanosleep 3.80 ms");
+}
+
+/* Of the steps of an async function no single thread is known. */
+static void what_is_within_its_like_counts_once(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int rank = 0; rank < 2; rank++) {
+		FILE *out = begin_trace(fixture, rank);
+
+		for (int i = 0; i < 40; i++) {
+			/* Each in turn is late, so that both clocks are known well. */
+			int late_us = i % 2 == rank ? 4000 : 0;
+			double us = 10000 + 20000 * i + late_us;
+
+			put(out, "step", "all_reduce", 100 + rank, 5000000, us, 4100 - late_us,
+			    "\"polls\":2");
+			for (int tid = 8; tid < 12; tid++)
+				put(out, "syscall", "futex", 100 + rank, tid, us - 5000, 18000,
+				    "\"x\":0");
+		}
+		end_trace(out);
+	}
+	merge(fixture);
+	assert_string_equal(meanwhile(fixture), "futex 4.00 ms");
+}
+
+/* 30 s with collectives, and with slices of a second that touch. */
+static void write_drifting(const struct fixture *fixture, int rank, double drift)
+{
+	FILE *out = begin_trace(fixture, rank);
+	double fast = 1 + drift;
+	uint64_t seed = 1;
+
+	for (double us = 1000; us < 30e6; us += 20000 + random_up_to(&seed, 60000))
+		put(out, "kernel", "ncclDevKernel_AllReduce_x", rank, 7, us * fast, 20 * fast,
+		    "\"x\":0");
+	for (int i = 0; i < 30; i++)
+		put(out, "cpu_op", "touching", 100 + rank, 9, i * 1e6 * fast, 1e6 * fast,
+		    "\"x\":0");
+	end_trace(out);
+}
+
+/* The largest gap or overlap between the touching slices of the second trace, in us. */
+static double largest_gap(const struct fixture *fixture)
+{
+	struct json_object *events = json_object_object_get(fixture->result, "traceEvents");
+	double end_us = -1, largest_us = 0;
+	int count = 0;
+
+	for (size_t i = 0; i < json_object_array_length(events); i++) {
+		struct json_object *event = json_object_array_get_idx(events, i);
+		double us = json_object_get_double(json_object_object_get(event, "ts"));
+
+		if (json_object_get_int(json_object_object_get(event, "pid")) != 101 ||
+		    json_object_get_int(json_object_object_get(event, "tid")) != 9)
+			continue;
+		if (count++)
+			largest_us = fmax(largest_us, fabs(us - end_us));
+		end_us = us + json_object_get_double(json_object_object_get(event, "dur"));
+	}
+	assert_int_equal(count, 30);
+	return largest_us;
+}
+
+static void slices_that_touch_do_so_in_spite_of_a_drift(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int sign = -1; sign <= 1; sign += 2) {
+		struct json_object *clock;
+
+		write_drifting(fixture, 0, 0);
+		write_drifting(fixture, 1, sign * 100e-6);
+		json_object_put(fixture->result);
+		free(fixture->table);
+		clock = merge(fixture);
+		assert_string_equal(text_of(clock, "by"), "collectives");
+		assert_true(fabs(json_object_get_double(
+				    json_object_object_get(clock, "drift_ppm"))) > 90);
+		assert_true(largest_gap(fixture) < 0.0025);
+	}
+}
+
+/* As PyTorch's profiler writes them without ProfilerStep: kernels are of process 0. */
+static void write_device(const struct fixture *fixture, int rank, int hosts)
+{
+	FILE *out = begin_trace(fixture, rank);
+	uint64_t seed = 1;
+	double us = 10000;
+
+	for (int i = 0; i < 100; i++, us += 20000 + random_up_to(&seed, 20000)) {
+		int late_us = i % 2 == rank ? 4000 : 0;
+
+		put(out, "kernel", "ncclDevKernel_AllReduce_x", 0, 7, us + late_us, 4100 - late_us,
+		    "\"x\":0");
+		for (int host = 0; host < hosts; host++)
+			put(out, "cpu_op", "aten::linear", 100 + rank + 10 * host, 9,
+			    us + late_us - 3900, 3800, "\"x\":0");
+	}
+	end_trace(out);
+}
+
+static void a_device_belongs_to_the_only_process_that_runs_on_a_cpu(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int rank = 0; rank < 2; rank++)
+		write_device(fixture, rank, 1);
+	merge(fixture);
+	assert_non_null(strstr(fixture->table, "rank 0, pid 100 "));
+	assert_non_null(strstr(fixture->table, "rank 1, pid 101 "));
+	assert_string_equal(meanwhile(fixture), "aten::linear 3.80 ms");
+}
+
+static void a_device_whose_process_is_not_known_has_no_pid(void **state)
+{
+	struct fixture *fixture = *state;
+
+	write_device(fixture, 0, 0);
+	write_device(fixture, 1, 2);
+	merge(fixture);
+	assert_non_null(strstr(fixture->table, "rank 0 "));
+	assert_null(strstr(fixture->table, "pid"));
+}
+
+/* torch.profiler before its traces had a base. */
+static void times_since_1970_are_a_wall_clock(void **state)
+{
+	struct fixture *fixture = *state;
+	struct json_object *base;
+
+	for (int rank = 0; rank < 2; rank++) {
+		FILE *out = fopen(fixture->paths[rank], "w");
+
+		assert_non_null(out);
+		fputs("{\"traceEvents\":[{\"ph\":\"M\",\"name\":\"x\",\"pid\":1}", out);
+		put(out, "cpu_op", "aten::linear", 100 + rank, 9, 1764108000000000.0 + rank, 100,
+		    "\"x\":0");
+		end_trace(out);
+	}
+	assert_string_equal(text_of(merge(fixture), "by"), "wall_clock");
+	assert_true(json_object_object_get_ex(fixture->result, "baseTimeNanoseconds", &base));
+	assert_in_range(json_object_get_int64(base), 1764108000000000000, 1764108000000001000);
+}
+
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(shared_collectives_give_the_clock, setup, teardown),
-		cmocka_unit_test_setup_teardown(collectives_of_each_node_give_no_clock, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(collectives_of_other_ranks_give_no_clock, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_place_that_is_guessed_has_no_error, setup,
-						teardown),
+		TEST(shared_collectives_give_the_clock),
+		TEST(collectives_of_each_node_give_no_clock),
+		TEST(collectives_of_other_ranks_give_no_clock),
+		TEST(a_place_that_is_guessed_has_no_error),
+		TEST(steps_of_windows_that_began_at_different_times_are_compared),
+		TEST(calls_of_threads_that_run_no_steps_are_not_what_it_did),
+		TEST(slices_that_touch_do_so_in_spite_of_a_drift),
+		TEST(a_device_belongs_to_the_only_process_that_runs_on_a_cpu),
+		TEST(a_device_whose_process_is_not_known_has_no_pid),
+		TEST(times_since_1970_are_a_wall_clock),
+		TEST(what_is_within_its_like_counts_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

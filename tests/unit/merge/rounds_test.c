@@ -42,10 +42,10 @@ static int teardown(void **state)
 	struct fixture *fixture = *state;
 
 	for (int i = 0; i < RANKS; i++) {
-		struct gather_process *process = &fixture->files[i].processes.items[0];
-
-		vec_free(&process->collectives);
-		vec_free(&process->steps);
+		vec_for_each (process, &fixture->files[i].processes) {
+			vec_free(&process->collectives);
+			vec_free(&process->steps);
+		}
 		vec_free(&fixture->files[i].processes);
 	}
 	rounds_clear(&fixture->rounds);
@@ -53,14 +53,20 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void add(span_vec *spans, uint32_t number, int64_t begin_us, int64_t end_us)
+static void add_named(span_vec *spans, uint32_t name, uint32_t number, int64_t begin_us,
+		      int64_t end_us)
 {
 	const struct collective span = {.begin_ns = begin_us * (int64_t)NS_PER_US,
 					.end_ns = end_us * (int64_t)NS_PER_US,
-					.name = 1,
+					.name = name,
 					.number = number};
 
 	assert_int_equal(vec_push(spans, span), 0);
+}
+
+static void add(span_vec *spans, uint32_t number, int64_t begin_us, int64_t end_us)
+{
+	add_named(spans, 1, number, begin_us, end_us);
 }
 
 static struct gather_process *process_of(struct fixture *fixture, int rank)
@@ -128,6 +134,28 @@ static void what_a_rank_of_the_group_lacks_is_left_out(void **state)
 	assert_int_equal(fixture->rounds.unmatched, 1);
 }
 
+/* Each rank's own process has a few collectives on the CPU, whose group is not known. */
+static void a_process_without_groups_is_compared_with_its_like(void **state)
+{
+	struct fixture *fixture = *state;
+
+	meet_in_groups(fixture, 300);
+	for (uint32_t i = 0; i < RANKS; i++) {
+		struct gather_process host = {.pid = 200 + i};
+
+		for (int64_t us = 5800; us < 5800 + 4 * 1000; us += 1000)
+			add(&host.collectives, 0, us + 50 * i, us + 180);
+		assert_int_equal(vec_push(&fixture->files[i].processes, host), 0);
+	}
+	assert_int_equal(rounds_find(&fixture->rounds, fixture->files, RANKS), 0);
+	assert_true(fixture->rounds.of_collectives);
+	assert_int_equal(fixture->rounds.rounds.count, 4 * TURNS + 4);
+	assert_int_equal(fixture->rounds.unmatched, 0);
+	assert_int_equal(count_late(fixture, 6), TURNS);
+	assert_int_equal(count_late(fixture, 7), 4);
+	assert_int_equal(fixture->rounds.order.count, TURNS + 4);
+}
+
 /* One trace of PyTorch's profiler, others in a format without groups. */
 static void where_a_rank_names_no_groups_all_ranks_take_part(void **state)
 {
@@ -166,7 +194,9 @@ static void steps_are_compared_where_no_collective_is_common(void **state)
 	for (int64_t us = 1000; us < 1000 + 1000 * TURNS; us += 1000) {
 		for (int i = 0; i < RANKS; i++) {
 			add(&process_of(fixture, i)->collectives, (uint32_t)(21 + i), us, us + 10);
-			add(&process_of(fixture, i)->steps, (uint32_t)us, us, us + 500 + 50 * i);
+			/* Tracing of the last ones began earlier: they have counted more steps. */
+			add(&process_of(fixture, i)->steps, (uint32_t)(us + 7 * i), us,
+			    us + 500 + 50 * i);
 		}
 	}
 	assert_int_equal(rounds_find(&fixture->rounds, fixture->files, RANKS), 0);
@@ -177,6 +207,30 @@ static void steps_are_compared_where_no_collective_is_common(void **state)
 	assert_int_equal(count_late(fixture, 3), TURNS);
 }
 
+/* One function calls another at its end; tracing of the last rank, which is late, begins there. */
+static void steps_of_different_functions_are_not_compared(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int64_t us = 1000; us < 1000 + 1000 * TURNS; us += 1000) {
+		for (int i = 0; i < RANKS; i++) {
+			span_vec *steps = &process_of(fixture, i)->steps;
+			int64_t late_us = i == RANKS - 1 ? 200 : 0;
+
+			add_named(steps, 2, 0, us + 500 + late_us, us + 600 + late_us);
+			if (!late_us || us > 1000)
+				add_named(steps, 1, 0, us + late_us, us + 610 + late_us);
+		}
+	}
+	assert_int_equal(rounds_find(&fixture->rounds, fixture->files, RANKS), 0);
+	/* The inner steps are not at the same time. */
+	assert_int_equal(fixture->rounds.rounds.count, TURNS - 1);
+	assert_int_equal(fixture->rounds.unmatched, TURNS + 1);
+	assert_int_equal(count_late(fixture, RANKS - 1), TURNS - 1);
+	for (size_t i = 0; i < fixture->rounds.rounds.count; i++)
+		assert_int_equal(round_spread(&fixture->rounds.rounds.items[i]), 200 * NS_PER_US);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -184,9 +238,11 @@ int main(void)
 		TEST(ranks_are_compared_within_their_groups),
 		TEST(a_group_of_which_one_rank_was_traced_is_left_out),
 		TEST(what_a_rank_of_the_group_lacks_is_left_out),
+		TEST(a_process_without_groups_is_compared_with_its_like),
 		TEST(without_groups_all_ranks_take_part),
 		TEST(where_a_rank_names_no_groups_all_ranks_take_part),
 		TEST(steps_are_compared_where_no_collective_is_common),
+		TEST(steps_of_different_functions_are_not_compared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -362,6 +362,42 @@ static void others_go_on_without_a_rank_that_has_ended(void **state)
 	assert_pairs(fixture, 0, 20);
 	assert_int_equal(fixture->kept[20].count, 1);
 	assert_int_equal(fixture->kept[20].tgids[0], RANK0);
+	flush(fixture);
+	assert_int_equal(fixture->count, 40);
+	assert_int_equal(fixture->kept[39].tgids[0], RANK0);
+}
+
+/* Too few for an order that is known before the end of the window. */
+static void a_rank_that_ended_early_is_not_missed_at_the_end(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint64_t n = 1; n <= 6; n++) {
+		add_tick(fixture, RANK0, n, 1);
+		if (n <= 2)
+			add_tick(fixture, RANK1, n, 1);
+		if (n == 2)
+			window__end_process(fixture->window, RANK1, 25 * MS);
+	}
+	flush(fixture);
+	assert_int_equal(fixture->count, 6);
+	assert_pairs(fixture, 0, 2);
+	assert_int_equal(fixture->kept[5].count, 1);
+}
+
+/* It is there, and what it did is not known. */
+static void what_a_living_rank_lacks_at_the_end_is_no_iteration(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint64_t n = 1; n <= 30; n++) {
+		add_tick(fixture, RANK0, n, 1);
+		if (n <= 20)
+			add_tick(fixture, RANK1, n, 1);
+	}
+	flush(fixture);
+	assert_int_equal(fixture->count, 20);
+	assert_pairs(fixture, 0, 20);
 }
 
 /* A rank that makes no more steps. */
@@ -425,6 +461,8 @@ int main(void)
 		TEST(steps_under_pytorchs_profiler_are_in_no_iteration),
 		TEST(the_step_of_the_engine_is_the_one_around),
 		TEST(others_go_on_without_a_rank_that_has_ended),
+		TEST(a_rank_that_ended_early_is_not_missed_at_the_end),
+		TEST(what_a_living_rank_lacks_at_the_end_is_no_iteration),
 		TEST(ticks_that_wait_are_bounded),
 		TEST(ranks_are_bounded),
 		TEST(an_error_is_passed_up),
