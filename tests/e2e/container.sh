@@ -70,6 +70,26 @@ trace_engine '--steps 200'
 check_truth 'with exactly these capabilities'
 is 'no capability is missed' "$(grep -c CAP_ "$OUT.err")" 0
 
+# The folder of the examples, made as they say, is one that root can write into.
+made=$(sed -n 's/^    sudo \(install -d .*\)$/\1/p' docs/install.md)
+volume=$(sed -n 's/.* -v \([^ ]*\):\/out -w \/out .*/\1/p' docs/install.md)
+is 'the examples of docs/install.md and the Dockerfile are the same' \
+	"$(sed -n 's/^#\tsudo \(install -d .*\)$/\1/p; s/.* -v \([^ ]*\):\/out -w \/out .*/\1/p' packaging/docker/Dockerfile)" \
+	"$made"$'\n'"$volume"
+install -d -m 0755 -o 65534 "$SHARED/user"
+eval "${made//$volume/$SHARED/volume}"
+start_engine --steps 0 --sleep-us 20000
+go
+for folder in user volume; do
+	"$FBT" -p "$ENGINE" -n 20 --step engine_step -o "$folder/example" --report none >"$TMP/out.example" 2>&1
+	echo $?
+done >"$TMP/examples"
+is 'root cannot write into a folder of another user, but into the one of the examples' \
+	"$(paste -sd' ' "$TMP/examples")" '1 0'
+is 'the profile is there' "$(grep -c '"event":"step_prof"' "$SHARED/volume/example.jsonl")" 20
+kill "$ENGINE"
+exec 7>&-
+
 # As the manifest starts it, but for the folder, and for the step of an engine that nobody knows.
 mapfile -t args < <(sed -n '/^ *args:$/,/^ *env:$/s/^ *- //p' "$manifest" | sed "s|/var/lib/ferrum-bpftrace|$SHARED|")
 holds 'the manifest has arguments' test ${#args[@]} -ge 2

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Outputs that cannot be written: full, read-only, removed or limited files, and pipes without a
-# reader. One line says what to do, the exit status is 1, and the other outputs and the target are
-# unaffected.
+# Outputs that cannot be written: full, read-only, removed or limited files, and pipes and terminals
+# without a reader. One line says what to do, the exit status is 1, and the other outputs and the
+# target are unaffected.
 # shellcheck disable=SC2317
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/fault/lib.sh"
@@ -156,6 +156,14 @@ ends 'stderr is a full pipe' 0 20
 holds 'stderr is a full pipe: the files are valid' "$FBT" validate "$OUT.trace" "$OUT.profile"
 fact 'stderr is a full pipe: the window is whole' 'R["steps"] == W["steps"] == 1000'
 exec 8>&-
+
+# Debug messages fill a terminal that nobody reads. It has room for a part of the last one.
+under=(python3 tests/live/fault/unread.py env TERM=xterm)
+tool -vvv -n 1000 --trace "$OUT.trace" --profile "$OUT.profile"
+under=()
+ends 'stderr is a terminal that nobody reads' 0 30
+holds 'stderr is a terminal that nobody reads: the files are valid' "$FBT" validate "$OUT.trace" "$OUT.profile"
+fact 'stderr is a terminal that nobody reads: the window is whole' 'R["steps"] == W["steps"] == 1000'
 
 end_target
 finish

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -13,6 +14,12 @@
 
 #define END_NS	NS_PER_S
 #define TURN_MS 100
+/* Without a wait: a terminal that has room takes less time. */
+#define SHORT_TURN_NS (10 * NS_PER_MS)
+
+#ifndef sigev_notify_thread_id /* glibc names it since 2.38 */
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
 
 bool timed_write_may_block(int fd)
 {
@@ -30,44 +37,102 @@ bool timed_write_in_window(void)
 	return !sigprocmask(SIG_BLOCK, NULL, &blocked) && sigismember(&blocked, SIGINT) == 1;
 }
 
+/* Whether fd, which has taken nothing since then, is given up. */
+static bool is_over(uint64_t since_ns, uint64_t wait_ns)
+{
+	uint64_t waited_ns = clock_ns(CLOCK_MONOTONIC) - since_ns;
+
+	return waited_ns >= wait_ns || (waited_ns >= END_NS && end_signals_came());
+}
+
 /* 0 once fd is writable or has failed: the write tells which. */
-static int await_room(int fd, uint64_t wait_ns)
+static int await_room(int fd, uint64_t since_ns, uint64_t wait_ns)
 {
 	struct pollfd room = {.fd = fd, .events = POLLOUT};
-	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), waited_ns;
 	int turn_ms = 0, count;
 
 	while ((count = poll(&room, 1, turn_ms)) <= 0) {
 		if (count < 0 && errno != EINTR)
 			return 0;
-		waited_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
-		if (waited_ns >= wait_ns || (waited_ns >= END_NS && end_signals_came()))
+		if (is_over(since_ns, wait_ns))
 			return -ETIMEDOUT;
 		turn_ms = TURN_MS;
 	}
 	return 0;
 }
 
+static void do_nothing(int signo)
+{
+	(void)signo;
+}
+
+/*
+ * A write that a signal of this thread interrupts after ns, and again each ns: a terminal with room
+ * for one byte is writable to poll, but a write sleeps until there is room for all. SIGURG, because
+ * it is ignored by default: nothing happens where one comes late. O_NONBLOCK would be set for the
+ * shell too.
+ */
+static ssize_t write_within(int fd, const void *data, size_t size, uint64_t ns)
+{
+	const struct sigaction action = {.sa_handler = do_nothing};
+	const struct itimerspec turns = {clock_timespec(ns), clock_timespec(ns)};
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
+	sigset_t urgent, before;
+	timer_t timer;
+	ssize_t count;
+	int err;
+
+	event.sigev_notify_thread_id = gettid();
+	if (sigaction(SIGURG, &action, NULL) || timer_create(CLOCK_MONOTONIC, &event, &timer))
+		return write(fd, data, size);
+	sigemptyset(&urgent);
+	sigaddset(&urgent, SIGURG);
+	pthread_sigmask(SIG_UNBLOCK, &urgent, &before);
+	timer_settime(timer, 0, &turns, NULL);
+	count = write(fd, data, size);
+	err = errno;
+	timer_delete(timer);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = err;
+	return count;
+}
+
+static uint64_t turn_ns(uint64_t wait_ns)
+{
+	if (wait_ns < SHORT_TURN_NS)
+		return SHORT_TURN_NS;
+	return wait_ns < TURN_MS * NS_PER_MS ? wait_ns : TURN_MS * NS_PER_MS;
+}
+
 int timed_write(int fd, const void *data, size_t size, uint64_t wait_ns, size_t *written)
 {
+	uint64_t since_ns = clock_ns(CLOCK_MONOTONIC);
+	bool terminal = isatty(fd);
 	int err;
 
 	*written = 0;
 	while (*written < size) {
 		/* A writable pipe takes at least this much at once. */
 		size_t piece = size - *written < PIPE_BUF ? size - *written : PIPE_BUF;
+		const char *at = (const char *)data + *written;
 		ssize_t count;
 
-		err = await_room(fd, wait_ns);
+		err = await_room(fd, since_ns, wait_ns);
 		if (err)
 			return err;
-		count = write(fd, (const char *)data + *written, piece);
+		count = terminal ? write_within(fd, at, piece, turn_ns(wait_ns))
+				 : write(fd, at, piece);
 		err = count < 0 ? -errno : -EIO;
-		if (err == -EINTR || err == -EAGAIN)
-			continue;
-		if (count <= 0)
+		if (count > 0) {
+			*written += (size_t)count;
+			since_ns = clock_ns(CLOCK_MONOTONIC);
+		} else if (err != -EINTR && err != -EAGAIN) {
 			return err;
-		*written += (size_t)count;
+		} else if (is_over(since_ns, wait_ns)) {
+			return -ETIMEDOUT;
+		} else if (err == -EAGAIN) {
+			clock_sleep(turn_ns(wait_ns));
+		}
 	}
 	return 0;
 }

@@ -267,7 +267,8 @@ int inject_try(uint32_t tgid, enum inject_purpose purpose, struct inject_verdict
 #define CHILD_NAME	  "ferrum-inject"
 
 struct inject {
-	pid_t pid; /* of the child; 0: it has ended and was reaped */
+	pid_t pid;	/* of the child; 0: it has ended and was reaped */
+	bool by_broker; /* who started it, and can kill it */
 	int outcome_fd;
 	uint64_t kill_ns;
 	struct inject_outcome outcome;
@@ -365,6 +366,7 @@ static int start_child(struct inject *inject, const struct inject_wish *wish, bo
 		close(ends[0]);
 		return err;
 	}
+	inject->by_broker = by_broker;
 	inject->outcome_fd = ends[0];
 	inject->kill_ns = clock_ns(CLOCK_MONOTONIC) + wish->timeout_ns + CHILD_EXTRA_NS;
 	return 0;
@@ -448,7 +450,10 @@ static int bury_child(struct inject *inject)
 	const struct timespec pause = {.tv_nsec = NS_PER_MS};
 	int status = 0;
 
-	broker_kill(inject->pid);
+	if (inject->by_broker)
+		broker_kill(inject->pid);
+	else
+		kill(inject->pid, SIGKILL);
 	for (int i = 0; i < BURY_MS && !waitpid(inject->pid, &status, WNOHANG); i++)
 		nanosleep(&pause, NULL);
 	inject->pid = 0;

@@ -120,9 +120,13 @@ bool inject_regs_hide(struct user_regs_struct *regs, uint64_t nr)
 /* A thread of a frozen cgroup does not stop before it is thawed. */
 #define STOP_WAIT_NS (2 * NS_PER_S)
 
+/* More than what precedes the signals in /proc/TID/status may grow or shrink during a stop. */
+#define STATUS_SLACK 4096
+
 /* The structure is in locked memory, so that no page fault prolongs the stop. */
 struct inject_stop {
 	int status_fd;	  /* /proc/TID/status */
+	off_t signals_at; /* in it; at most STATUS_SLACK before the lines about signals */
 	int schedstat_fd; /* /proc/TID/schedstat; -1: the kernel has none */
 	bool held;	  /* the thread is stopped by us */
 	bool diverted;
@@ -137,8 +141,44 @@ struct inject_stop {
 	struct user_regs_struct seen;
 	struct user_regs_struct written;
 	uint8_t memory[INJECT_STUB_MAX];
-	char status[8192];
+	char status[2 * STATUS_SLACK];
 };
+
+#define SIGNALS "\nSigPnd:"
+
+/*
+ * Finds where to read the signals: the groups of the process, which come before them, may be longer
+ * than what is read during the stop. 0, -ESRCH if the thread has ended, or another -errno.
+ */
+static int find_signals(struct inject_stop *stop)
+{
+	const size_t kept = sizeof(SIGNALS) - 1;
+	const char *found = NULL;
+	size_t size = 0;
+	off_t at = 0; /* of status[0] */
+
+	for (;;) {
+		ssize_t got = pread(stop->status_fd, stop->status + size,
+				    sizeof(stop->status) - 1 - size, at + (off_t)size);
+
+		if (got <= 0)
+			return got ? -errno : -ENODATA;
+		size += (size_t)got;
+		stop->status[size] = '\0';
+		found = strstr(stop->status, SIGNALS);
+		if (found)
+			break;
+		if (size <= kept)
+			continue;
+		/* The beginning of the text may be the end of this piece. */
+		memmove(stop->status, stop->status + size - kept, kept);
+		at += (off_t)(size - kept);
+		size = kept;
+	}
+	at += found - stop->status;
+	stop->signals_at = at > STATUS_SLACK ? at - STATUS_SLACK : 0;
+	return 0;
+}
 
 /* NULL on failure: *err is -ESRCH if there is no such thread. */
 static struct inject_stop *stop_new(const struct inject_thread *thread,
@@ -156,13 +196,11 @@ static struct inject_stop *stop_new(const struct inject_thread *thread,
 	stop->schedstat_fd =
 		proc_open((struct proc_ref){.tgid = thread->tid}, "schedstat", O_RDONLY);
 	stop->status_fd = proc_open((struct proc_ref){.tgid = thread->tid}, "status", O_RDONLY);
-	if (stop->status_fd < 0) {
-		*err = stop->status_fd;
-		inject_stop__free(stop);
-		return NULL;
-	}
-	*err = 0;
-	return stop;
+	*err = stop->status_fd < 0 ? stop->status_fd : find_signals(stop);
+	if (!*err)
+		return stop;
+	inject_stop__free(stop);
+	return NULL;
 }
 
 void inject_stop__free(struct inject_stop *stop)
@@ -361,16 +399,17 @@ out:
  */
 static bool has_signal(struct inject_stop *stop)
 {
-	ssize_t got = pread(stop->status_fd, stop->status, sizeof(stop->status) - 1, 0);
+	ssize_t got =
+		pread(stop->status_fd, stop->status, sizeof(stop->status) - 1, stop->signals_at);
 	unsigned long long own, shared, blocked;
 	const char *at;
 
 	if (got <= 0)
 		return true;
 	stop->status[got] = '\0';
-	at = strstr(stop->status, "\nSigPnd:");
+	at = strstr(stop->status, SIGNALS);
 	if (!at ||
-	    sscanf(at, "\nSigPnd: %llx ShdPnd: %llx SigBlk: %llx", &own, &shared, &blocked) != 3)
+	    sscanf(at, SIGNALS " %llx ShdPnd: %llx SigBlk: %llx", &own, &shared, &blocked) != 3)
 		return true;
 	return (own | shared) & ~blocked;
 }

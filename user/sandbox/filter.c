@@ -54,7 +54,7 @@
 #define MEMORY "brk munmap mremap madvise mlock munlock msync membarrier "
 #define TIME                                                                                       \
 	"clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time timerfd_create "   \
-	"timerfd_settime timerfd_gettime "
+	"timerfd_settime timerfd_gettime timer_create timer_settime timer_delete "
 #define FILES                                                                                      \
 	"read pread64 readv preadv write pwrite64 writev lseek close close_range fstat "           \
 	"newfstatat "                                                                              \

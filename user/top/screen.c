@@ -4,6 +4,7 @@
 
 #include <curses.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
@@ -11,16 +12,61 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/memfd.h"
+#include "base/timed_write.h"
 #include "top/keys.h"
 
+/* How long a page, and at last what gives the terminal back, waits for a terminal to take it. */
+#define PAGE_WAIT_NS (100 * NS_PER_MS)
+#define END_WAIT_NS  NS_PER_S
+
+/*
+ * ncurses writes until all is written, however long that takes. So it writes into a file in memory,
+ * in the place of standard output, and what the terminal does not take stays there.
+ */
 struct screen {
 	SCREEN *curses;
 	bool ascii;
 	bool color;
+	int terminal;	      /* standard output */
+	int page;	      /* the file */
+	off_t sent;	      /* of it, to the terminal */
+	struct termios modes; /* before ncurses */
 };
+
+/* false: the terminal does not take the rest now. */
+static bool send_page(struct screen *screen, uint64_t wait_ns)
+{
+	char piece[4096];
+	size_t written;
+	ssize_t got;
+	int err = 0;
+
+	while (!err && (got = pread(screen->page, piece, sizeof(piece), screen->sent)) > 0) {
+		err = timed_write(STDOUT_FILENO, piece, (size_t)got, wait_ns, &written);
+		screen->sent += (off_t)written;
+	}
+	if (err == -ETIMEDOUT)
+		return false;
+	screen->sent = 0;
+	return !ftruncate(screen->page, 0) && !lseek(screen->page, 0, SEEK_SET);
+}
+
+static void begin_page(const struct screen *screen)
+{
+	dup2(screen->page, STDOUT_FILENO);
+}
+
+static void end_page(struct screen *screen, uint64_t wait_ns)
+{
+	dup2(screen->terminal, STDOUT_FILENO);
+	send_page(screen, wait_ns);
+}
 
 /* A locale that is wanted but not installed, as often over ssh, still says how bytes are shown. */
 static bool is_utf8(void)
@@ -68,6 +114,15 @@ static SCREEN *take_terminal(void)
 	return curses;
 }
 
+static void free_screen(struct screen *screen)
+{
+	if (screen->page >= 0)
+		close(screen->page);
+	if (screen->terminal >= 0)
+		close(screen->terminal);
+	free(screen);
+}
+
 int screen__new(struct screen **result)
 {
 	struct screen *screen = calloc(1, sizeof(*screen));
@@ -76,10 +131,13 @@ int screen__new(struct screen **result)
 	if (!screen)
 		return -ENOMEM;
 	screen->ascii = !is_utf8();
-	screen->curses = take_terminal();
+	screen->page = memfd_make("top");
+	screen->terminal = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (screen->page >= 0 && screen->terminal >= 0 && !tcgetattr(STDOUT_FILENO, &screen->modes))
+		screen->curses = take_terminal();
 	if (!screen->curses) {
 		log_err("top: this terminal cannot be used: trace without top");
-		free(screen);
+		free_screen(screen);
 		return -EINVAL;
 	}
 	set_escdelay(25);
@@ -99,10 +157,15 @@ void screen__free(struct screen *screen)
 {
 	if (!screen)
 		return;
+	send_page(screen, END_WAIT_NS);
 	/* The page goes, and what was there before comes back. */
+	begin_page(screen);
 	endwin();
+	end_page(screen, END_WAIT_NS);
+	/* endwin could not: it has not seen the terminal. */
+	tcsetattr(STDOUT_FILENO, TCSADRAIN, &screen->modes);
 	delscreen(screen->curses);
-	free(screen);
+	free_screen(screen);
 }
 
 int screen__page(struct screen *screen, struct grid *grid)
@@ -136,8 +199,9 @@ void screen__paint(struct screen *screen, const struct grid *grid)
 	struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
 
 	/* A terminal that is stopped (Ctrl-S) must not stop the tracing. */
-	if (poll(&output, 1, 0) != 1 || !(output.revents & POLLOUT))
+	if (!send_page(screen, 0) || poll(&output, 1, 0) != 1 || !(output.revents & POLLOUT))
 		return;
+	begin_page(screen);
 	erase();
 	for (int row = 0; row < grid->rows; row++) {
 		for (int i = 0; i < grid->columns; i++) {
@@ -151,6 +215,7 @@ void screen__paint(struct screen *screen, const struct grid *grid)
 		}
 	}
 	refresh();
+	end_page(screen, PAGE_WAIT_NS);
 }
 
 bool screen__key(struct screen *screen, uint32_t *key)
@@ -164,8 +229,12 @@ bool screen__key(struct screen *screen, uint32_t *key)
 		{KEY_ENTER, TOP_KEY_ENTER},   {KEY_BACKSPACE, TOP_KEY_BACKSPACE},
 	};
 	wint_t code;
-	int kind = get_wch(&code);
+	int kind;
 
+	/* get_wch draws what was cleared. */
+	begin_page(screen);
+	kind = get_wch(&code);
+	end_page(screen, 0);
 	if (kind == ERR)
 		return false;
 	*key = 0;
@@ -208,6 +277,8 @@ void screen__suspend(struct screen *screen)
 	struct sigaction stop = {.sa_handler = SIG_DFL}, kept;
 	sigset_t signals, blocked;
 
+	/* Whoever presses Ctrl-Z reads the terminal. */
+	send_page(screen, END_WAIT_NS);
 	endwin();
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTSTP);

@@ -21,7 +21,10 @@ void screen__free(struct screen *screen);
 /* A blank page of the terminal's size. 0 or -ENOMEM. */
 int screen__page(struct screen *screen, struct grid *grid);
 
-/* Shows a page. Does nothing while the terminal takes no output. */
+/*
+ * Shows a page. Does nothing while the terminal takes no output, and waits a moment for one that
+ * takes it slowly: it gets the rest of the page before the next one.
+ */
 void screen__paint(struct screen *screen, const struct grid *grid);
 
 /* A character, or enum top_key_code. false: no key was pressed. */

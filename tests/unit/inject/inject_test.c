@@ -27,6 +27,7 @@
 
 #include "child_fixture.h"
 #include "inject/inject.h"
+#include "sandbox/broker.h"
 #include "stderr_fixture.h"
 
 #define PATIENCE_S 120
@@ -270,6 +271,28 @@ static void one_that_takes_too_long_is_ended(void **state)
 	assert_int_equal(injecting(fixture), 0);
 }
 
+/* The broker kills only what it has started itself. */
+static void so_is_one_that_the_broker_does_not_know(void **state)
+{
+	const struct broker_task tasks[BROKER_WORKS] = {0};
+	struct fixture *fixture = *state;
+	struct inject_outcome outcome;
+	bool ended, killed;
+	pid_t child;
+
+	start_target(fixture, true);
+	assert_int_equal(start(fixture, (uint32_t)fixture->target, LONG_NS), 0);
+	child = injecting(fixture);
+	kill(child, SIGSTOP);
+	assert_int_equal(broker_start(tasks, NULL, NULL), 0);
+	ended = inject__poll(fixture->inject, now_ns() + LONG_NS + 10000 * MS, &outcome);
+	broker_stop();
+	killed = kill(child, SIGKILL) && errno == ESRCH;
+	assert_true(ended);
+	assert_true(killed);
+	assert_int_equal(outcome.status, INJECT_FAILED);
+}
+
 /* Ctrl-C and Ctrl-Z reach the tool's process group. The injecting child must not be in it. */
 static void it_has_nothing_of_the_tool(void **state)
 {
@@ -310,6 +333,7 @@ int main(void)
 		TEST(free_waits_for_it),
 		TEST(one_that_is_killed_has_failed),
 		TEST(one_that_takes_too_long_is_ended),
+		TEST(so_is_one_that_the_broker_does_not_know),
 		TEST(it_has_nothing_of_the_tool),
 	};
 

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -73,6 +74,7 @@ struct fixture {
 	int input[2];  /* the child's call waits for it */
 	int output[2]; /* the outcome */
 	int epoll;
+	size_t groups; /* that the child is in */
 	struct inject_thread thread;
 	struct inject_stop *stop;
 	struct inject_hook hook;
@@ -153,6 +155,18 @@ static long make_call(const struct fixture *fixture, enum call call)
 	return -1;
 }
 
+/* Their list in /proc has 11 characters for each. */
+static void join_groups(size_t count)
+{
+	gid_t *groups = calloc(count, sizeof(*groups));
+
+	for (size_t i = 0; groups && i < count; i++)
+		groups[i] = (gid_t)(4000000000u + i);
+	if (!groups || setgroups(count, groups))
+		_exit(1);
+	free(groups);
+}
+
 /* Makes one call and reports its outcome, then waits to be killed. */
 static _Noreturn void play(const struct fixture *fixture, enum call call, int flags)
 {
@@ -160,6 +174,8 @@ static _Noreturn void play(const struct fixture *fixture, enum call call, int fl
 	struct result result = {0};
 	sigset_t blocked;
 
+	if (fixture->groups)
+		join_groups(fixture->groups);
 	sigaction(SIGUSR1, &action, NULL);
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGUSR2);
@@ -409,6 +425,37 @@ static void a_blocked_signal_is_not_in_the_way(void **state)
 	let_go(fixture);
 	let_it_end(fixture);
 	assert_int_equal(result_of(fixture).value, 1);
+}
+
+static void check_with_groups(struct fixture *fixture, size_t groups)
+{
+	if (geteuid())
+		skip();
+	fixture->groups = groups;
+	start(fixture, EPOLL, 0);
+	take_at_last(fixture);
+	kill(fixture->child, SIGUSR1);
+	assert_int_equal(divert(fixture), -EAGAIN);
+	let_go(fixture);
+	assert_int_equal(result_of(fixture).handled, 1);
+	kill(fixture->child, SIGKILL);
+	waitpid(fixture->child, NULL, 0);
+	start(fixture, EPOLL, 0);
+	take_at_last(fixture);
+	assert_int_equal(divert(fixture), 0);
+	let_go(fixture);
+	let_it_end(fixture);
+	assert_int_equal(result_of(fixture).value, 1);
+}
+
+static void signals_are_seen_behind_a_thousand_groups(void **state)
+{
+	check_with_groups(*state, 1000);
+}
+
+static void signals_are_seen_behind_the_most_groups_that_there_can_be(void **state)
+{
+	check_with_groups(*state, 65536);
 }
 
 /* The handler interrupts the stub, which therefore learns of it. */
@@ -718,6 +765,8 @@ int main(void)
 		TEST(points_come_in_their_order),
 		TEST(a_signal_that_waits_is_handled_first),
 		TEST(a_blocked_signal_is_not_in_the_way),
+		TEST(signals_are_seen_behind_a_thousand_groups),
+		TEST(signals_are_seen_behind_the_most_groups_that_there_can_be),
 		TEST(a_signal_after_the_last_check_ends_the_call),
 		TEST(a_signal_after_the_last_check_restarts_what_it_would),
 		TEST(a_signal_between_the_checks_takes_it_back),
