@@ -180,7 +180,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, FBT_KIND_COUNT *FBT_NR_COUNT);
+	__uint(max_entries, FBT_KIND_COUNT *FBT_LIMITS);
 	__type(key, __u32);
 	__type(value, __u32);
 } call_limits SEC(".maps");

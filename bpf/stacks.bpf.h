@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The stack of a call of a step that took longer than its limit, copied when the call returns, and
- * that of the thread that ended it, when it did: the registers in user mode, and what lies between
+ * The stack of a call of a step that took longer than its limit, or with which many short calls
+ * have come to theirs, copied when the call returns, and that of the thread that ended it, when it
+ * did: the registers in user mode, and what lies between
  * the stack pointer and the frame of the step's function. It is unwound by the loader. See struct
  * fbt_stack_place.
  */
@@ -53,8 +54,8 @@ static __always_inline __u32 copy_stack(struct fbt_stack_place *place, __u64 sp,
 	return at;
 }
 
-/* At most FBT_STACKS_PER_TURN in a turn. */
-static __always_inline bool may_copy(struct fbt_control *c, __u64 now)
+/* At most so many in a turn. */
+static __always_inline bool may_copy(struct fbt_control *c, __u64 now, __u32 most)
 {
 	__u32 turn = now >> FBT_TURN_SHIFT;
 
@@ -62,7 +63,7 @@ static __always_inline bool may_copy(struct fbt_control *c, __u64 now)
 		c->stack_turn = turn;
 		c->stack_count = 0;
 	}
-	return __sync_fetch_and_add(&c->stack_count, 1) < FBT_STACKS_PER_TURN;
+	return c->stack_count < most && __sync_fetch_and_add(&c->stack_count, 1) < most;
 }
 
 static __always_inline struct fbt_stack_place *take_place(struct fbt_control *c)
@@ -76,23 +77,29 @@ static __always_inline struct fbt_stack_place *take_place(struct fbt_control *c)
 	return place;
 }
 
+static __always_inline __u64 limit_of(const struct fbt_slot *slot, __u32 which)
+{
+	__u32 at = (slot->step_kind & (FBT_KIND_COUNT - 1)) * FBT_LIMITS + which;
+	__u32 *limit = bpf_map_lookup_elem(&call_limits, &at);
+	__u64 ns = limit ? (__u64)*limit << FBT_LIMIT_SHIFT : ~0ull;
+
+	return ns > FBT_LIMIT_MIN_NS ? ns : FBT_LIMIT_MIN_NS;
+}
+
 /* Whether a call of that thread's step, open since start, takes longer than its limit. */
 static __always_inline bool is_slow(const struct fbt_slot *slot, __u64 start, __u64 now)
 {
-	__u32 at =
-		(slot->step_kind & (FBT_KIND_COUNT - 1)) * FBT_NR_COUNT + slot->nr % FBT_NR_COUNT;
-	__u32 *limit = bpf_map_lookup_elem(&call_limits, &at);
-
-	return limit && now - start >= FBT_LIMIT_MIN_NS &&
-	       now - start >= (__u64)*limit << FBT_LIMIT_SHIFT;
+	return now - start >= FBT_LIMIT_MIN_NS &&
+	       now - start >= limit_of(slot, slot->nr % FBT_NR_COUNT);
 }
 
 /*
  * Copies the stack of the current thread, whose slot is owner, for a call of the thread of slot
- * that began at start. Returns whether there was a place for it.
+ * that began at start, if there were less than most in this turn. Returns whether there was a place
+ * for it.
  */
 static __always_inline bool copy_for(struct fbt_slot *owner, struct fbt_slot *slot, __u64 start,
-				     __u64 now)
+				     __u64 now, __u32 most)
 {
 	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
 	struct fbt_stack_place *place;
@@ -100,9 +107,10 @@ static __always_inline bool copy_for(struct fbt_slot *owner, struct fbt_slot *sl
 
 	if (!c)
 		return false;
-	place = may_copy(c, now) ? take_place(c) : NULL;
+	place = may_copy(c, now, most) ? take_place(c) : NULL;
 	if (!place) {
-		__sync_fetch_and_add(&c->stacks_skipped, 1);
+		if (most == FBT_STACKS_PER_TURN)
+			__sync_fetch_and_add(&c->stacks_skipped, 1);
 		return false;
 	}
 	place->tgid = slot->tgid;
@@ -127,7 +135,32 @@ static __always_inline bool copy_for(struct fbt_slot *owner, struct fbt_slot *sl
 __noinline int copy_slow_call(struct fbt_slot *slot, __u64 start, __u64 now)
 {
 	if (slot && is_slow(slot, start, now))
-		copy_for(slot, slot, start, now);
+		copy_for(slot, slot, start, now, FBT_STACKS_PER_TURN);
+	return 0;
+}
+
+/*
+ * Called when the calls of a step have come to the limit of their category: the stack of the one
+ * that did it stands for them all. The next one is copied when they have taken twice as long. Long
+ * calls have limits of their own and do not count.
+ */
+__noinline int copy_short_call(struct fbt_slot *slot, __u32 which, __u64 start, __u64 duration)
+{
+	__u64 ns, limit_ns;
+
+	if (!slot || which >= FBT_CATEGORY_COUNT)
+		return 0;
+	ns = slot->sums[which].ns;
+	limit_ns = slot->sum_limits_ns[which];
+	if (!limit_ns)
+		limit_ns = limit_of(slot, FBT_NR_COUNT + which);
+	if (duration >= FBT_LIMIT_MIN_NS) {
+		limit_ns += duration;
+	} else if (ns >= limit_ns) {
+		copy_for(slot, slot, start, start + duration, FBT_SHORT_STACKS_PER_TURN);
+		limit_ns = 2 * ns;
+	}
+	slot->sum_limits_ns[which] = limit_ns;
 	return 0;
 }
 
@@ -146,7 +179,7 @@ __noinline int copy_waker(struct fbt_wait *wait, struct fbt_slot *slot)
 	waiter = bpf_map_lookup_elem(&slots, &index);
 	if (waiter && waiter->step_start_ns && waiter->start_ns == wait->start_ns &&
 	    is_slow(waiter, wait->start_ns, slot->start_ns))
-		copy_for(slot, waiter, wait->start_ns, slot->start_ns);
+		copy_for(slot, waiter, wait->start_ns, slot->start_ns, FBT_STACKS_PER_TURN);
 	return 0;
 }
 

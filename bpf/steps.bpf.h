@@ -397,6 +397,9 @@ static __always_inline void measure_gap(struct fbt_slot *slot, struct task_struc
 /* Of the step before. */
 static __always_inline void forget_parts(struct fbt_slot *slot)
 {
+	__builtin_memset(slot->sums, 0, sizeof(slot->sums));
+	__builtin_memset(slot->sum_limits_ns, 0, sizeof(slot->sum_limits_ns));
+	__builtin_memset(slot->call_delays_ns, 0, sizeof(slot->call_delays_ns));
 	forget_files(slot);
 	forget_handlers(slot);
 	forget_faults(slot);
@@ -429,8 +432,6 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 		slot->step_flags |= FBT_STEP_SAMPLED;
 	if (slot->spin_end_ns)
 		end_spin(slot);
-	__builtin_memset(slot->sums, 0, sizeof(slot->sums));
-	__builtin_memset(slot->call_delays_ns, 0, sizeof(slot->call_delays_ns));
 	slot->step_asleep_ns = 0;
 	slot->step_fault_wait_ns = 0;
 	slot->step_lost_calls = slot->lost_calls;

@@ -172,6 +172,9 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 			add_call(&slot->sums[which], duration, ret, how);
 			if (delay)
 				slot->call_delays_ns[which] += delay;
+			if (call_detail >= FBT_DETAIL_ESCALATED &&
+			    slot->sums[which].ns >= slot->sum_limits_ns[which])
+				copy_short_call(slot, which, start, duration);
 		}
 		if (how & (FBT_TRAIT_FUTEX | FBT_TRAIT_SIGRETURN | FBT_FD_MADE))
 			leave_known_call(slot, how, start, duration, ret, delay);

@@ -158,6 +158,8 @@ struct fbt_slot {
 	__u64 step_minor_faults;
 	__u64 step_major_faults;
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
+	/* At which of these sums a stack is copied next (bpf/stacks.bpf.h); 0: not known yet. */
+	__u64 sum_limits_ns[FBT_CATEGORY_COUNT];
 
 	/*
 	 * The thread's clocks when it last had slept in its step, or the step began: see
@@ -662,7 +664,9 @@ struct fbt_ring_wake {
 #define FBT_STACK_BYTES	    65536
 #define FBT_STACK_PLACES    16
 #define FBT_STACKS_PER_TURN 50
-#define FBT_TURN_SHIFT	    30 /* ns to turns, of 1.07 s */
+/* Those that stand for many short calls leave room for those of slow ones. */
+#define FBT_SHORT_STACKS_PER_TURN 25
+#define FBT_TURN_SHIFT		  30 /* ns to turns, of 1.07 s */
 
 enum fbt_place_state {
 	FBT_PLACE_FREE = 0,
@@ -703,9 +707,11 @@ struct fbt_look_task {
 };
 
 /*
- * The map call_limits: by kind and number of the call, how long it may take, in units of 2^10 ns.
- * 0: FBT_LIMIT_MIN_NS. Element KIND * FBT_NR_COUNT + NR.
+ * The map call_limits: by kind and number of the call, how long it may take, and by kind and
+ * category, how long the shorter calls of a step may take together, in units of 2^10 ns. 0:
+ * FBT_LIMIT_MIN_NS. Element KIND * FBT_LIMITS + NR, or KIND * FBT_LIMITS + FBT_NR_COUNT + CATEGORY.
  */
+#define FBT_LIMITS	 (FBT_NR_COUNT + FBT_CATEGORY_COUNT)
 #define FBT_LIMIT_SHIFT	 10
 #define FBT_LIMIT_MIN_NS 1000000ull
 

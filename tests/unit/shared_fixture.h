@@ -38,7 +38,7 @@ static inline struct shared *shared_new(uint32_t slot_count, uint32_t cpu_count,
 	shared->stack_count = 2;
 	shared->stacks = shared_alloc(shared->stack_count, sizeof(*shared->stacks));
 	shared->call_limits =
-		shared_alloc(FBT_KIND_COUNT * FBT_NR_COUNT, sizeof(*shared->call_limits));
+		shared_alloc(FBT_KIND_COUNT * FBT_LIMITS, sizeof(*shared->call_limits));
 	return shared;
 }
 

@@ -10,6 +10,7 @@
 #include "judge/between.h"
 #include "judge/calls.h"
 #include "judge/peers.h"
+#include "judge/short_calls.h"
 #include "judge/look.h"
 #include "model/gpu.h"
 
@@ -521,12 +522,6 @@ static void find_stack(const struct scope *scope, struct cause *cause)
 	}
 }
 
-static void take_wait(struct wait *longest, const struct wait *wait)
-{
-	if (wait->ns > longest->ns)
-		*longest = *wait;
-}
-
 static void add_spin(struct cause *cause, const struct spin *spin, const struct wait *longest)
 {
 	if (!longest->spins || spin->ns > longest->ns)
@@ -558,7 +553,8 @@ static struct wait find_waits(const struct scope *scope, struct cause *cause)
 			add_spin(cause, spin, &longest);
 		wait.end_ns = wait.spins ? spin->end_ns : end_of_call(walk.call);
 		wait.ns = wait.spins ? spin->ns : walk.ns;
-		take_wait(&longest, &wait);
+		if (wait.ns > longest.ns)
+			longest = wait;
 	}
 	return longest;
 }
@@ -825,6 +821,8 @@ static void find(const struct window *window, const struct step *step,
 		find_woken(&scope, cause);
 	find_waker(&scope, cause);
 	find_stack(&scope, cause);
+	if (!cause->stack.count && cause->nr_calls)
+		short_calls_stack(step, cause->nr, &cause->stack);
 	if (cause->calls_known && (cause->kind == CAUSE_SLEEP || cause->kind == CAUSE_SOCKET_IO ||
 				   cause->kind == CAUSE_LOCK_CONTENTION)) {
 		struct wait longest = find_waits(&scope, cause);

@@ -23,7 +23,7 @@ struct shared {
 	struct fbt_ring_call *calls;
 	struct fbt_stack_place *stacks;
 	uint32_t stack_count;  /* places */
-	uint64_t *call_limits; /* FBT_KIND_COUNT * FBT_NR_COUNT; see free_slots */
+	uint64_t *call_limits; /* FBT_KIND_COUNT * FBT_LIMITS; see free_slots */
 	uint32_t cpu_count;
 	uint32_t ring_shift; /* log2 of the places per CPU */
 };

@@ -25,9 +25,9 @@ struct open_call {
 	uint64_t ns;
 };
 
-/* In how many steps of a kind the longest call of a number was so long. */
+/* In how many steps of a kind the longest call of a number, or all of a category, took so long. */
 struct usual {
-	uint32_t at; /* in the table: the kind and the number */
+	uint32_t at; /* in the table: the kind, and the number or category */
 	bool has_limit;
 	uint32_t counts[BUCKETS];
 };
@@ -142,7 +142,7 @@ static uint64_t bucket_end(unsigned int bucket)
 	return bucket % 2 ? 2 * begin : begin + begin / 2;
 }
 
-/* 0: in half of the steps or more there is no long call of that number. */
+/* 0: in half of the steps or more there is no such call, or there are few. */
 static uint64_t median_of(const struct usual *usual, uint32_t steps)
 {
 	uint32_t longer = 0;
@@ -157,7 +157,7 @@ static uint64_t median_of(const struct usual *usual, uint32_t steps)
 
 static void set_limit(struct call_limits *limits, struct usual *usual)
 {
-	uint64_t ns = FACTOR * median_of(usual, limits->steps[usual->at / FBT_NR_COUNT]);
+	uint64_t ns = FACTOR * median_of(usual, limits->steps[usual->at / FBT_LIMITS]);
 
 	if (ns < FBT_LIMIT_MIN_NS)
 		ns = 0;
@@ -182,27 +182,27 @@ static void age(struct call_limits *limits, uint32_t kind)
 {
 	limits->steps[kind] /= 2;
 	vec_for_each (usual, &limits->usual)
-		for (int i = 0; usual->at / FBT_NR_COUNT == kind && i < BUCKETS; i++)
+		for (int i = 0; usual->at / FBT_LIMITS == kind && i < BUCKETS; i++)
 			usual->counts[i] /= 2;
 }
 
 /* What this step did not call is less usual by that. */
 static void set_limits(struct call_limits *limits, uint32_t kind)
 {
-	size_t i = vec_lower_bound(&limits->usual, item->at, kind * FBT_NR_COUNT);
+	size_t i = vec_lower_bound(&limits->usual, item->at, kind * FBT_LIMITS);
 
-	for (; i < limits->usual.count && limits->usual.items[i].at / FBT_NR_COUNT == kind; i++)
+	for (; i < limits->usual.count && limits->usual.items[i].at / FBT_LIMITS == kind; i++)
 		if (limits->usual.items[i].has_limit)
 			set_limit(limits, &limits->usual.items[i]);
 }
 
-static void count(struct call_limits *limits, const struct open_call *call, uint32_t kind)
+static void count(struct call_limits *limits, uint32_t kind, uint32_t which, uint64_t ns)
 {
-	struct usual *usual = find_usual(limits, kind * FBT_NR_COUNT + call->nr);
+	struct usual *usual = find_usual(limits, kind * FBT_LIMITS + which);
 
 	if (!usual)
 		return;
-	usual->counts[bucket_of(call->ns)]++;
+	usual->counts[bucket_of(ns)]++;
 	set_limit(limits, usual);
 }
 
@@ -222,10 +222,18 @@ void call_limits__add_step(struct call_limits *limits, uint32_t tid, uint32_t ki
 		    (is_own && join_open(limits, i, start_ns, end_ns)))
 			continue;
 		if (is_own)
-			count(limits, &call, kind);
+			count(limits, kind, call.nr, call.ns);
 		remove_open(limits, i);
 	}
 	set_limits(limits, kind);
+}
+
+void call_limits__add_sums(struct call_limits *limits, uint32_t kind,
+			   const struct fbt_sum sums[FBT_CATEGORY_COUNT])
+{
+	for (uint32_t i = 0; i < FBT_CATEGORY_COUNT && kind < FBT_KIND_COUNT; i++)
+		if (sums[i].ns >= FBT_LONG_NS)
+			count(limits, kind, FBT_NR_COUNT + i, sums[i].ns);
 }
 
 void call_limits__forget(struct call_limits *limits, uint32_t tid)

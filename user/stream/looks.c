@@ -193,7 +193,7 @@ static bool is_over_limit(const struct shared *shared, const volatile struct fbt
 			  uint64_t open_ns)
 {
 	uint32_t at =
-		(slot->step_kind & (FBT_KIND_COUNT - 1)) * FBT_NR_COUNT + slot->nr % FBT_NR_COUNT;
+		(slot->step_kind & (FBT_KIND_COUNT - 1)) * FBT_LIMITS + slot->nr % FBT_NR_COUNT;
 
 	return open_ns >= OPEN_NS && open_ns >= shared->call_limits[at] << FBT_LIMIT_SHIFT;
 }

@@ -61,6 +61,7 @@ void slow_calls__add_call(struct slow_calls *slow, const struct fbt_call *call)
 void slow_calls__add_step(struct slow_calls *slow, const struct fbt_step *step)
 {
 	call_limits__add_step(slow->limits, step->tid, step->kind, step->start_ns, step->end_ns);
+	call_limits__add_sums(slow->limits, step->kind, step->sums);
 }
 
 /* A stack holds what users have sent to the engine: it is gone once it was read. */

@@ -15,7 +15,7 @@
 enum { KIND = 3, OTHER_KIND = 4, FUTEX = 202, READ = 0, TID = 7 };
 
 struct fixture {
-	uint64_t table[FBT_KIND_COUNT * FBT_NR_COUNT];
+	uint64_t table[FBT_KIND_COUNT * FBT_LIMITS];
 	struct call_limits *limits;
 	uint64_t now_ns;
 };
@@ -40,7 +40,7 @@ static int tear_down(void **state)
 
 static uint64_t limit_ns(const struct fixture *fixture, uint32_t kind, uint32_t nr)
 {
-	return fixture->table[kind * FBT_NR_COUNT + nr] << FBT_LIMIT_SHIFT;
+	return fixture->table[kind * FBT_LIMITS + nr] << FBT_LIMIT_SHIFT;
 }
 
 static void add_call(struct fixture *fixture, uint32_t tid, uint64_t start_ns, uint64_t ns)
@@ -201,6 +201,32 @@ static void what_was_usual_is_forgotten(void **state)
 	assert_in_range(limit_ns(fixture, KIND, FUTEX), 8 * MS, 12 * MS);
 }
 
+static void add_sum(struct fixture *fixture, enum fbt_category category, uint64_t ns)
+{
+	struct fbt_sum sums[FBT_CATEGORY_COUNT] = {0};
+
+	sums[category] = (struct fbt_sum){.calls = 100, .ns = ns};
+	make_step(fixture, TID, 0);
+	call_limits__add_sums(fixture->limits, KIND, sums);
+}
+
+static void short_calls_have_a_limit_together(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t memory = FBT_NR_COUNT + FBT_MMAP;
+
+	for (int i = 0; i < 20; i++)
+		add_sum(fixture, FBT_MMAP, 10 * MS);
+	assert_in_range(limit_ns(fixture, KIND, memory), 20 * MS, 30 * MS);
+	assert_int_equal(limit_ns(fixture, KIND, FBT_NR_COUNT + FBT_FUTEX), 0);
+	assert_int_equal(limit_ns(fixture, OTHER_KIND, memory), 0);
+	/* Now they are rare. */
+	for (int i = 0; i < 30; i++)
+		add_sum(fixture, FBT_MMAP, FBT_LONG_NS - 1);
+	assert_int_equal(limit_ns(fixture, KIND, memory), 0);
+	call_limits__add_sums(fixture->limits, UINT32_MAX, (struct fbt_sum[FBT_CATEGORY_COUNT]){0});
+}
+
 static void figures_at_the_ends_stay_in_the_table(void **state)
 {
 	struct fixture *fixture = *state;
@@ -226,6 +252,7 @@ int main(void)
 		FACT(calls_that_find_no_room_cost_little),
 		FACT(calls_of_another_thread_are_of_another_step),
 		FACT(what_was_usual_is_forgotten),
+		FACT(short_calls_have_a_limit_together),
 		FACT(figures_at_the_ends_stay_in_the_table),
 	};
 

@@ -125,14 +125,14 @@ static void calls_in_steps_set_the_limit(void **state)
 
 	slow_calls__add_call(fixture->slow, &call);
 	slow_calls__add_step(fixture->slow, &step);
-	assert_in_range(fixture->shared->call_limits[2 * FBT_NR_COUNT + 5] << FBT_LIMIT_SHIFT,
+	assert_in_range(fixture->shared->call_limits[2 * FBT_LIMITS + 5] << FBT_LIMIT_SHIFT,
 			20000000, 30000000);
 	/* One outside of steps does not. */
 	call.header.flags = 0;
 	call.nr = 6;
 	slow_calls__add_call(fixture->slow, &call);
 	slow_calls__add_step(fixture->slow, &step);
-	assert_int_equal(fixture->shared->call_limits[2 * FBT_NR_COUNT + 6], 0);
+	assert_int_equal(fixture->shared->call_limits[2 * FBT_LIMITS + 6], 0);
 }
 
 int main(void)
