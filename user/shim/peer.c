@@ -395,10 +395,18 @@ static void go_on(struct gpu_peer *peer, const struct rule *rule, const struct f
 static void ask(struct gpu_peer *peer, const struct rule *rule, const struct fbt_gpu_state *said)
 {
 	peer->asked_ns = peer->now_ns;
-	peer->beat_ns = peer->now_ns;
 	peer->warn_ns = peer->now_ns + PATIENCE_NS;
 	memset(&peer->relay.flush, 0, sizeof(peer->relay.flush));
+	/*
+	 * What has ended was an earlier request: ours still waits. Asked anew at that moment each
+	 * time, the shim would always be one request behind.
+	 */
+	if (gpu_ring__is_pending(peer->ring)) {
+		peer->state = ASKED;
+		return;
+	}
 	peer->state = gpu_ring__is_dormant(peer->ring) ? ASKED : INHERITED;
+	peer->beat_ns = peer->now_ns;
 	gpu_ring__arm(peer->ring);
 }
 

@@ -373,6 +373,11 @@ static bool has_answered(const struct gpu_ring *ring)
 	return __atomic_load_n(&ring->shared->served, __ATOMIC_ACQUIRE) == ring->armed;
 }
 
+bool gpu_ring__is_pending(const struct gpu_ring *ring)
+{
+	return ring->asked && !has_answered(ring);
+}
+
 bool gpu_ring__is_dead(const struct gpu_ring *ring)
 {
 	return __atomic_load_n(&ring->shared->phase, __ATOMIC_ACQUIRE) == FBT_GPU_DEAD;

@@ -34,6 +34,9 @@ void gpu_ring__arm(struct gpu_ring *ring);
 /* Asks the shim to stop. Records that it still holds arrive until gpu_ring__is_dormant. */
 void gpu_ring__disarm(struct gpu_ring *ring);
 
+/* Whether we have armed the shim and it has not begun to collect for that. */
+bool gpu_ring__is_pending(const struct gpu_ring *ring);
+
 /* Whether the shim has handled the latest request and is idle, or is dead. */
 bool gpu_ring__is_dormant(const struct gpu_ring *ring);
 

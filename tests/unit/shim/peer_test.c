@@ -735,6 +735,36 @@ static void work_that_another_tracer_asked_for_is_not_ours(void **state)
 	assert_said(fixture, FBT_GPU_ARMED, "");
 }
 
+/*
+ * The shim is still arming for a tracer that has died, answers that, and sees our wish only then.
+ * Asked once more at each end, it would never come to serve the latest wish.
+ */
+static void a_wish_that_waits_for_another_is_not_repeated(void **state)
+{
+	struct fixture *fixture = *state;
+
+	player_start(&fixture->player);
+	fixture->player.shared->armed = 2;
+	fixture->player.shared->phase = FBT_GPU_WORKING;
+	make_peer(fixture);
+	look(fixture);
+	assert_int_equal(fixture->player.shared->armed, 3);
+	player_put_state(&fixture->player, FBT_GPU_ARMED, "", "");
+	fixture->player.shared->served = 1;
+	poll_after(fixture, 10 * MS);
+	player_put_state(&fixture->player, FBT_GPU_ENDED, "", "");
+	poll_after(fixture, 10 * MS);
+	assert_int_equal(fixture->player.shared->armed, 3);
+	assert_true(gpu_peer__is_waiting(fixture->peer));
+	player_put_kernel(&fixture->player, 6, 10, 20);
+	player_put_state(&fixture->player, FBT_GPU_ARMED, "", "");
+	answer(fixture, FBT_GPU_WORKING);
+	poll_after(fixture, 10 * MS);
+	assert_said(fixture, FBT_GPU_ARMED, "");
+	kept(&fixture->keeper, fixture->keeper.count - 2, FBT_EVENT_GPU_WORK);
+	assert_int_equal(fixture->player.shared->armed, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -776,6 +806,7 @@ int main(void)
 		TEST(what_only_we_can_say_is_not_taken_from_a_process),
 		TEST(its_text_cannot_write_to_the_terminal),
 		TEST(work_that_another_tracer_asked_for_is_not_ours),
+		TEST(a_wish_that_waits_for_another_is_not_repeated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
