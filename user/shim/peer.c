@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "fbt_gpu.h"
@@ -90,6 +91,7 @@ struct gpu_peer {
 	uint64_t now_ns;   /* time of the current call */
 	uint64_t look_ns;  /* when the next look is due */
 	uint64_t asked_ns; /* when the shim was asked */
+	uint64_t arm_ns;   /* how long it took to arm */
 	uint64_t warn_ns;  /* when to log that we wait for its answer; UINT64_MAX: that was done */
 	bool told_wait;	   /* it was logged once: one that is stopped is asked again and again */
 	uint64_t beat_ns;  /* of our last beat */
@@ -376,15 +378,17 @@ static void start(struct gpu_peer *peer, const char *detail, uint64_t time_ns)
 	peer->relay.flush.last = 0;
 	peer->pulse = gpu_ring__pulse(peer->ring);
 	peer->pulse_ns = peer->now_ns;
-	peer->status.arm_ns = time_ns > peer->asked_ns ? time_ns - peer->asked_ns : 0;
+	peer->status.arm_ns = peer->arm_ns;
 	say_at(peer, FBT_GPU_ARMED, detail, time_ns);
 }
 
 static void begin(struct gpu_peer *peer, const struct rule *rule, const struct fbt_gpu_state *said)
 {
+	uint64_t time_ns = gpu_relay_mono(&peer->relay, said->time_ns, peer->now_ns);
+
 	learn(peer, said);
-	start(peer, decode_string(&said->header, 0),
-	      gpu_relay_mono(&peer->relay, said->time_ns, peer->now_ns));
+	peer->arm_ns = sub_saturating(time_ns, peer->asked_ns);
+	start(peer, decode_string(&said->header, 0), time_ns);
 }
 
 static void go_on(struct gpu_peer *peer, const struct rule *rule, const struct fbt_gpu_state *said)

@@ -117,6 +117,23 @@ static void a_shim_that_goes_on_is_waited_for_at_the_end(void **state)
 	assert_false(gpu_peer__is_settled(fixture->peer));
 }
 
+static void a_shim_that_goes_on_was_armed_as_fast_as_before(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t arm_ns;
+
+	fixture->now_ns -= S;
+	arm(fixture);
+	arm_ns = last_state(fixture)->arm_ns;
+	poll_after(fixture, 6 * S);
+	assert_said(fixture, FBT_GPU_STALLED, "");
+	assert_int_equal(last_state(fixture)->arm_ns, 0);
+	fixture->player.shared->pulse++;
+	poll_after(fixture, 10 * MS);
+	assert_said(fixture, FBT_GPU_ARMED, "");
+	assert_int_equal(last_state(fixture)->arm_ns, arm_ns);
+}
+
 static void a_cupti_that_becomes_free_is_taken_and_kept(void **state)
 {
 	struct fixture *fixture = *state;
@@ -258,6 +275,7 @@ int main(void)
 		TEST(a_shim_that_says_why_it_ends_is_asked_again),
 		TEST(totals_of_one_arming_are_not_those_of_the_next),
 		TEST(a_shim_that_goes_on_is_waited_for_at_the_end),
+		TEST(a_shim_that_goes_on_was_armed_as_fast_as_before),
 		TEST(a_cupti_that_becomes_free_is_taken_and_kept),
 		TEST(a_cupti_that_was_taken_over_is_not_taken_back),
 		TEST(what_the_shim_before_execve_said_is_not_held_against_the_next),
