@@ -549,7 +549,17 @@ static enum peer_event event_of(const struct gpu_peer *peer, uint32_t status)
 	return SAYS_OTHER;
 }
 
-/* Records that the previous tracer asked for refer to names that were never sent to us. */
+/*
+ * While the shim may still handle the previous tracer's request, its records are not ours: they
+ * refer to names that were never sent to us. Devices and names are kept, because the shim tells
+ * each one once, also before it says that it is armed.
+ */
+static bool is_wanted(const struct gpu_peer *peer, const struct fbt_header *record)
+{
+	return peer->state != INHERITED || record->type == FBT_EVENT_GPU_DEVICE ||
+	       record->type == FBT_EVENT_GPU_NAME;
+}
+
 static void take_record(void *ctx, struct fbt_header *record)
 {
 	const struct fbt_gpu_state *said = (const struct fbt_gpu_state *)record;
@@ -557,7 +567,7 @@ static void take_record(void *ctx, struct fbt_header *record)
 
 	if (record->type == FBT_EVENT_GPU_STATE)
 		happen(peer, event_of(peer, said->status), said);
-	else if (peer->state != INHERITED)
+	else if (is_wanted(peer, record))
 		gpu_relay_record(&peer->relay, record, skipped(peer), peer->now_ns);
 }
 

@@ -765,6 +765,42 @@ static void a_wish_that_waits_for_another_is_not_repeated(void **state)
 	assert_int_equal(fixture->player.shared->armed, 3);
 }
 
+static void put_description(struct fixture *fixture)
+{
+	struct {
+		struct fbt_gpu_device device;
+		char text[8];
+	} device = {.device = {.id = 1}, .text = "GPU"};
+	struct {
+		struct fbt_gpu_name name;
+		char text[8];
+	} frame = {.name = {.id = 3}, .text = "kernel"};
+
+	player_put(&fixture->player, &frame, sizeof(frame), FBT_EVENT_GPU_NAME);
+	player_put(&fixture->player, &device, sizeof(device), FBT_EVENT_GPU_DEVICE);
+}
+
+/* A shim sends devices and names once, and before its answer. Nobody knows whose wish it is at. */
+static void what_a_shim_describes_before_it_answers_is_kept(void **state)
+{
+	struct fixture *fixture = *state;
+
+	player_start(&fixture->player);
+	fixture->player.shared->armed = 1;
+	make_peer(fixture);
+	look(fixture);
+	assert_int_equal(fixture->player.shared->armed, 3);
+	put_description(fixture);
+	player_put_kernel(&fixture->player, 5, 10, 20);
+	player_put_state(&fixture->player, FBT_GPU_ARMED, "", "");
+	answer(fixture, FBT_GPU_WORKING);
+	poll_after(fixture, 10 * MS);
+	assert_int_equal(fixture->keeper.count, 3);
+	kept(&fixture->keeper, 0, FBT_EVENT_GPU_NAME);
+	kept(&fixture->keeper, 1, FBT_EVENT_GPU_DEVICE);
+	assert_said(fixture, FBT_GPU_ARMED, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -807,6 +843,7 @@ int main(void)
 		TEST(its_text_cannot_write_to_the_terminal),
 		TEST(work_that_another_tracer_asked_for_is_not_ours),
 		TEST(a_wish_that_waits_for_another_is_not_repeated),
+		TEST(what_a_shim_describes_before_it_answers_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
