@@ -755,6 +755,11 @@ void gpu_peer__take_shim(struct gpu_peer *peer, uint64_t now_ns)
 	peer->look_ns = now_ns;
 }
 
+void gpu_peer__miss_shim(struct gpu_peer *peer, uint64_t now_ns)
+{
+	say_at(peer, FBT_GPU_STALLED, "it was injected when the window had ended", now_ns);
+}
+
 void gpu_peer__do_without(struct gpu_peer *peer, const char *why, uint64_t now_ns)
 {
 	say_at(peer, FBT_GPU_NOT_INJECTED, why, now_ns);

@@ -132,6 +132,21 @@ static void a_shim_that_will_be_injected_is_not_missed_aloud(void **state)
 	assert_int_equal(fixture->keeper.count, 1);
 }
 
+static void a_shim_that_comes_when_the_window_has_ended_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	bool from_start;
+
+	start_lacking(fixture);
+	make_peer(fixture);
+	gpu_peer__await_injection(fixture->peer);
+	look(fixture);
+	gpu_peer__leave(fixture->peer, fixture->now_ns);
+	gpu_peer__miss_shim(fixture->peer, fixture->now_ns);
+	assert_said(fixture, FBT_GPU_STALLED, "it was injected when the window had ended");
+	assert_int_equal(gpu_peer__lacks_shim(fixture->peer, &from_start), 0);
+}
+
 static void cuda_that_comes_later_is_seen_to_lack_a_shim_then(void **state)
 {
 	struct fixture *fixture = *state;
@@ -809,6 +824,7 @@ int main(void)
 		TEST(cuda_without_a_shim_is_told_at_a_later_look),
 		TEST(cuda_without_a_shim_is_told_at_the_end),
 		TEST(a_shim_that_will_be_injected_is_not_missed_aloud),
+		TEST(a_shim_that_comes_when_the_window_has_ended_is_told),
 		TEST(cuda_that_comes_later_is_seen_to_lack_a_shim_then),
 		TEST(nothing_is_missed_in_a_mere_fork),
 		TEST(a_shim_that_was_named_and_is_not_loaded_is_told),
