@@ -44,6 +44,7 @@ struct merge_process {
 	struct gpu_join *join;		 /* of attribution */
 	bool armed;			 /* records flow, or flowed */
 	bool live;			 /* they still do */
+	bool paused;			 /* they do not because the shim is silent */
 	uint64_t armed_ns;		 /* they began … */
 	uint64_t ended_ns;		 /* … and ended, if they do not flow */
 	struct fbt_gpu_flush flush;	 /* the latest; zero before */
@@ -374,6 +375,9 @@ static int set_state(struct merge_process *process, const struct fbt_gpu_state *
 {
 	bool armed = state->status == FBT_GPU_ARMED;
 
+	if (!armed)
+		process->paused =
+			state->status == FBT_GPU_STALLED && (process->live || process->paused);
 	if (armed == process->live)
 		return 0;
 	process->live = armed;
@@ -384,6 +388,9 @@ static int set_state(struct merge_process *process, const struct fbt_gpu_state *
 	process->armed = true;
 	process->armed_ns = state->time_ns;
 	process->last = false;
+	/* A shim that goes on was not armed anew, and its totals go on too. */
+	if (process->paused)
+		return 0;
 	process->hidden = (struct hidden_work){0};
 	process->flush = process->shared = (struct fbt_gpu_flush){0};
 	return 0;

@@ -400,7 +400,7 @@ static void ask(struct gpu_peer *peer, const struct rule *rule, const struct fbt
 {
 	peer->asked_ns = peer->now_ns;
 	peer->warn_ns = peer->now_ns + PATIENCE_NS;
-	memset(&peer->relay.flush, 0, sizeof(peer->relay.flush));
+	gpu_relay_begin(&peer->relay);
 	/*
 	 * What has ended was an earlier request: ours still waits. Asked anew at that moment each
 	 * time, the shim would always be one request behind.

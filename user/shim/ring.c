@@ -352,6 +352,7 @@ void gpu_ring__arm(struct gpu_ring *ring)
 	/* A tracer that was killed leaves armed odd, so add 2 to change it. */
 	ring->armed += ring->armed % 2 ? 2 : 1;
 	ring->asked = true;
+	ring->skipped = 0;
 	ring->head = __atomic_load_n(&ring->shared->head, __ATOMIC_ACQUIRE);
 	ring->tail = ring->head;
 	__atomic_store_n(&ring->shared->tail, ring->tail, __ATOMIC_RELEASE);

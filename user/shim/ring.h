@@ -57,7 +57,7 @@ uint32_t gpu_ring__pulse(const struct gpu_ring *ring);
 int gpu_ring__read(struct gpu_ring *ring, void (*on_record)(void *ctx, struct fbt_header *record),
 		   void *ctx);
 
-/* Number of invalid records that were skipped. */
+/* Number of invalid records that were skipped since gpu_ring__arm. */
 uint64_t gpu_ring__skipped(const struct gpu_ring *ring);
 
 struct gpu_memfd {
