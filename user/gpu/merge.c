@@ -584,13 +584,13 @@ static bool has_room(const struct merger *merger)
 	return merger->steps <= MERGE_STEPS_MAX && merger->calls <= MERGE_CALLS_MAX;
 }
 
-static int seal_first(struct merger *merger, const struct window *window)
+static int seal_first(struct merger *merger, const struct window *window, enum gpu_seal reason)
 {
 	struct held_step *held = STAILQ_FIRST(&merger->held);
 	int err = 0;
 
 	if (!held->sealed)
-		err = seal(held->process, held, GPU_SEAL_ROOM);
+		err = seal(held->process, held, reason);
 	keep_first(&err, pass_first(merger, window));
 	return err;
 }
@@ -602,8 +602,25 @@ static int make_room(struct merger *merger, const struct window *window)
 
 	while (!STAILQ_EMPTY(&merger->held) && (!has_room(merger) || records > MERGE_RECORDS_MAX)) {
 		records -= count_records(STAILQ_FIRST(&merger->held));
-		keep_first(&err, seal_first(merger, window));
+		keep_first(&err, seal_first(merger, window, GPU_SEAL_ROOM));
 	}
+	keep_first(&err, pass_sealed(merger, window));
+	return err;
+}
+
+/*
+ * Passes the steps on that ended so long before a time that their flushes would have come. The
+ * timeout of a step runs by the flushes of its own process, which may send none.
+ */
+static int pass_overdue(struct merger *merger, const struct window *window, uint64_t now_ns)
+{
+	const struct held_step *held;
+	int err = 0;
+
+	while ((held = STAILQ_FIRST(&merger->held)) &&
+	       sub_saturating(now_ns, held->step.record.end_ns) >
+		       add_saturating(merger->options.timeout_ns, MERGE_SILENCE_NS))
+		keep_first(&err, seal_first(merger, window, GPU_SEAL_TIMEOUT));
 	keep_first(&err, pass_sealed(merger, window));
 	return err;
 }
@@ -612,7 +629,7 @@ static int make_room(struct merger *merger, const struct window *window)
 static int pass_unheld(struct merger *merger, const struct window *window, struct step *step)
 {
 	while (!STAILQ_EMPTY(&merger->held))
-		seal_first(merger, window);
+		seal_first(merger, window, GPU_SEAL_ROOM);
 	pass_step(merger, window, step);
 	return -ENOMEM;
 }
@@ -621,6 +638,7 @@ static int hold_step(struct merger *merger, const struct window *window, struct 
 		     struct merge_process *process)
 {
 	struct held_step *held = calloc(1, sizeof(*held));
+	uint64_t end_ns = step->record.end_ns;
 	int err = 0;
 
 	if (!held)
@@ -633,7 +651,7 @@ static int hold_step(struct merger *merger, const struct window *window, struct 
 	held->sealed = !process;
 	if (process)
 		err = add_step(process, held);
-	keep_first(&err, pass_sealed(merger, window));
+	keep_first(&err, pass_overdue(merger, window, end_ns));
 	if (!has_room(merger))
 		keep_first(&err, make_room(merger, window));
 	return err;
