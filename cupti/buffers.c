@@ -56,11 +56,11 @@ void buffers__request(uint8_t **buffer, size_t *size, size_t *max_records)
 }
 
 /* A clock sample for the records after it. Call with the lock held. */
-static void put_clock(struct shim *shim, struct fbt_gpu_clock *sample)
+static void put_clock(struct shim *shim, struct fbt_gpu_clock *sample, enum shim_frame_kind kind)
 {
 	sample->header.type = FBT_EVENT_GPU_CLOCK;
 	sample->header.size = sizeof(*sample);
-	if (shim_ring__put(&shim->ring, &sample->header, SHIM_FRAME_CONTROL))
+	if (shim_ring__put(&shim->ring, &sample->header, kind))
 		shim_clock__account(&shim->clock, sample);
 }
 
@@ -78,9 +78,12 @@ static void put_clock_of_buffer(struct shim *shim)
 {
 	struct fbt_gpu_clock sample;
 
-	/* NULL: CUPTI is not called from its own callback, except for the first batch. */
+	/*
+	 * NULL: CUPTI is not called from its own callback, except for the first batch. There may be
+	 * any number of buffers, so their samples leave the ring's reserve to the status.
+	 */
 	if (shim_clock__sample(&shim->clock, NULL, &sample))
-		put_clock(shim, &sample);
+		put_clock(shim, &sample, SHIM_FRAME_RECORD);
 }
 
 static struct shim_clock read_clock(struct shim *shim)
@@ -103,7 +106,7 @@ static void check_clock(struct shim *shim, struct shim_clock *clock)
 	has_sample = shim_clock__sample(clock, &shim->library.calls, &sample);
 	pthread_mutex_lock(&shim->lock);
 	if (shim_clock__adopt(&shim->clock, method, clock) && has_sample)
-		put_clock(shim, &sample);
+		put_clock(shim, &sample, SHIM_FRAME_CONTROL);
 	shim_ring__publish(&shim->ring);
 	pthread_mutex_unlock(&shim->lock);
 }
