@@ -135,9 +135,11 @@ static bool settle_clock(struct shim *shim, void *const *records, size_t count)
 	return true;
 }
 
-static void copy_batch(struct shim *shim, void *const *records, size_t count, bool first)
+/* settles: the records are of this window, so the clock may be determined by them. */
+static void copy_batch(struct shim *shim, void *const *records, size_t count, bool first,
+		       bool settles)
 {
-	bool has_clock = !first || settle_clock(shim, records, count);
+	bool has_clock = !first || (settles && settle_clock(shim, records, count));
 
 	pthread_mutex_lock(&shim->lock);
 	if (!has_clock)
@@ -168,6 +170,7 @@ static void look_for_owner(struct shim *shim, void *const *records, size_t count
 /* foreign: it is not a buffer of ours. */
 static void copy_buffer(struct shim *shim, uint8_t *buffer, size_t valid, bool foreign)
 {
+	bool settles = foreign || !buffer_pool__is_written_off(&shim->pool, buffer);
 	void *batch[BATCH];
 	void *record = NULL;
 	uint32_t result = CUPTI_OK;
@@ -182,7 +185,7 @@ static void copy_buffer(struct shim *shim, uint8_t *buffer, size_t valid, bool f
 		if (count && foreign)
 			look_for_owner(shim, batch, count);
 		if (count)
-			copy_batch(shim, batch, count, first);
+			copy_batch(shim, batch, count, first, settles);
 		first = false;
 	}
 	/* There is more in the buffer, in a form that CUPTI itself cannot read. */

@@ -11,6 +11,7 @@
 #include "buffers.h"
 #include "shim_fixture.h"
 
+#define S	1000000000ull
 #define VERSION CUPTI_VERSION_13_1 /* its clock is our callback */
 
 static uint32_t get_timestamp(uint64_t *time)
@@ -106,6 +107,27 @@ static void complete(uint8_t *buffer)
 	buffers__complete(NULL, 0, buffer, BUFFER_POOL_BYTES, sizeof(struct cupti_api));
 }
 
+/* Its calls may be older than any that a clock of ours can explain. */
+static void a_buffer_of_an_earlier_window_says_nothing_about_the_clock(void **state)
+{
+	uint8_t *old = fill_buffer(shim_clock__now() - 100 * S);
+
+	(void)state;
+	begin_window();
+	complete(old);
+	assert_false(shim.clock.foreign);
+	assert_false(shim.clock.settled);
+	assert_int_equal(shim.records.counts.records, 1);
+	assert_int_equal(shim.records.counts.lost, 0);
+	assert_true(peer_read(&peer));
+	assert_int_equal(peer.before_clock, 0);
+	complete(fill_buffer(shim_clock__now()));
+	assert_true(shim.clock.settled);
+	assert_false(shim.clock.foreign);
+	assert_int_equal(shim.clock.method, FBT_GPU_CLOCK_CALLBACK);
+	assert_int_equal(shim.records.counts.records, 2);
+}
+
 /* The tool may be stopped: buffers come all the same, each with a sample of the clock. */
 static void buffers_without_room_leave_that_for_the_status(void **state)
 {
@@ -134,6 +156,7 @@ static void buffers_without_room_leave_that_for_the_status(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_buffer_of_an_earlier_window_says_nothing_about_the_clock),
 		TEST(buffers_without_room_leave_that_for_the_status),
 	};
 
