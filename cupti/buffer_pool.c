@@ -51,9 +51,14 @@ bool buffer_pool__owns(const struct buffer_pool *pool, const uint8_t *buffer)
 	return pool->memory && buffer >= pool->memory && buffer < pool->memory + POOL_TOTAL;
 }
 
+static uint32_t place_of(const struct buffer_pool *pool, const uint8_t *buffer)
+{
+	return (uint32_t)((size_t)(buffer - pool->memory) / BUFFER_POOL_BYTES);
+}
+
 void buffer_pool__give_back(struct buffer_pool *pool, uint8_t *buffer)
 {
-	uint32_t place = (uint32_t)((size_t)(buffer - pool->memory) / BUFFER_POOL_BYTES);
+	uint32_t place = place_of(pool, buffer);
 
 	/* Clear the whole buffer: CUPTI may have begun records after the valid ones. */
 	memset(buffer, 0, BUFFER_POOL_BYTES);
@@ -89,8 +94,16 @@ void buffer_pool__write_off(struct buffer_pool *pool)
 		uint64_t taken_ns = __atomic_load_n(&pool->taken_ns[i], __ATOMIC_RELAXED);
 
 		if (is_in_use(pool, free, i))
-			pool->written_off_ns[i] = taken_ns;
+			__atomic_store_n(&pool->written_off_ns[i], taken_ns, __ATOMIC_RELAXED);
 	}
+}
+
+bool buffer_pool__is_written_off(const struct buffer_pool *pool, const uint8_t *buffer)
+{
+	uint32_t place = place_of(pool, buffer);
+
+	return __atomic_load_n(&pool->taken_ns[place], __ATOMIC_RELAXED) ==
+	       __atomic_load_n(&pool->written_off_ns[place], __ATOMIC_RELAXED);
 }
 
 uint64_t buffer_pool__oldest_ns(const struct buffer_pool *pool)

@@ -24,7 +24,7 @@ struct buffer_pool {
 	uint8_t *memory;
 	uint64_t free;			      /* bit n: buffer n is free */
 	uint64_t taken_ns[BUFFER_POOL_COUNT]; /* when it was last handed out */
-	/* taken_ns of a buffer that was written off; used by the shim's own thread alone */
+	/* taken_ns of a buffer that was written off; written by the shim's own thread alone */
 	uint64_t written_off_ns[BUFFER_POOL_COUNT];
 };
 
@@ -46,6 +46,12 @@ void buffer_pool__give_back(struct buffer_pool *pool, uint8_t *buffer);
  * of an earlier window, so a buffer that never comes back must not spoil this one.
  */
 void buffer_pool__write_off(struct buffer_pool *pool);
+
+/*
+ * Whether a buffer of the pool that CUPTI returns was written off: it has records of an earlier
+ * window, and perhaps some of this one.
+ */
+bool buffer_pool__is_written_off(const struct buffer_pool *pool, const uint8_t *buffer);
 
 /*
  * When the oldest outstanding buffer that CUPTI has written into was requested, CLOCK_MONOTONIC ns;

@@ -56,11 +56,11 @@ void buffers__request(uint8_t **buffer, size_t *size, size_t *max_records)
 }
 
 /* A clock sample for the records after it. Call with the lock held. */
-static void put_clock(struct shim *shim, struct fbt_gpu_clock *sample)
+static void put_clock(struct shim *shim, struct fbt_gpu_clock *sample, enum shim_frame_kind kind)
 {
 	sample->header.type = FBT_EVENT_GPU_CLOCK;
 	sample->header.size = sizeof(*sample);
-	if (shim_ring__put(&shim->ring, &sample->header, SHIM_FRAME_CONTROL))
+	if (shim_ring__put(&shim->ring, &sample->header, kind))
 		shim_clock__account(&shim->clock, sample);
 }
 
@@ -78,9 +78,12 @@ static void put_clock_of_buffer(struct shim *shim)
 {
 	struct fbt_gpu_clock sample;
 
-	/* NULL: CUPTI is not called from its own callback, except for the first batch. */
+	/*
+	 * NULL: CUPTI is not called from its own callback, except for the first batch. There may be
+	 * any number of buffers, so their samples leave the ring's reserve to the status.
+	 */
 	if (shim_clock__sample(&shim->clock, NULL, &sample))
-		put_clock(shim, &sample);
+		put_clock(shim, &sample, SHIM_FRAME_RECORD);
 }
 
 static struct shim_clock read_clock(struct shim *shim)
@@ -103,7 +106,7 @@ static void check_clock(struct shim *shim, struct shim_clock *clock)
 	has_sample = shim_clock__sample(clock, &shim->library.calls, &sample);
 	pthread_mutex_lock(&shim->lock);
 	if (shim_clock__adopt(&shim->clock, method, clock) && has_sample)
-		put_clock(shim, &sample);
+		put_clock(shim, &sample, SHIM_FRAME_CONTROL);
 	shim_ring__publish(&shim->ring);
 	pthread_mutex_unlock(&shim->lock);
 }
@@ -132,9 +135,11 @@ static bool settle_clock(struct shim *shim, void *const *records, size_t count)
 	return true;
 }
 
-static void copy_batch(struct shim *shim, void *const *records, size_t count, bool first)
+/* settles: the records are of this window, so the clock may be determined by them. */
+static void copy_batch(struct shim *shim, void *const *records, size_t count, bool first,
+		       bool settles)
 {
-	bool has_clock = !first || settle_clock(shim, records, count);
+	bool has_clock = !first || (settles && settle_clock(shim, records, count));
 
 	pthread_mutex_lock(&shim->lock);
 	if (!has_clock)
@@ -165,6 +170,7 @@ static void look_for_owner(struct shim *shim, void *const *records, size_t count
 /* foreign: it is not a buffer of ours. */
 static void copy_buffer(struct shim *shim, uint8_t *buffer, size_t valid, bool foreign)
 {
+	bool settles = foreign || !buffer_pool__is_written_off(&shim->pool, buffer);
 	void *batch[BATCH];
 	void *record = NULL;
 	uint32_t result = CUPTI_OK;
@@ -179,7 +185,7 @@ static void copy_buffer(struct shim *shim, uint8_t *buffer, size_t valid, bool f
 		if (count && foreign)
 			look_for_owner(shim, batch, count);
 		if (count)
-			copy_batch(shim, batch, count, first);
+			copy_batch(shim, batch, count, first, settles);
 		first = false;
 	}
 	/* There is more in the buffer, in a form that CUPTI itself cannot read. */

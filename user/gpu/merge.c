@@ -44,6 +44,7 @@ struct merge_process {
 	struct gpu_join *join;		 /* of attribution */
 	bool armed;			 /* records flow, or flowed */
 	bool live;			 /* they still do */
+	bool paused;			 /* they do not because the shim is silent */
 	uint64_t armed_ns;		 /* they began … */
 	uint64_t ended_ns;		 /* … and ended, if they do not flow */
 	struct fbt_gpu_flush flush;	 /* the latest; zero before */
@@ -374,6 +375,9 @@ static int set_state(struct merge_process *process, const struct fbt_gpu_state *
 {
 	bool armed = state->status == FBT_GPU_ARMED;
 
+	if (!armed)
+		process->paused =
+			state->status == FBT_GPU_STALLED && (process->live || process->paused);
 	if (armed == process->live)
 		return 0;
 	process->live = armed;
@@ -384,6 +388,9 @@ static int set_state(struct merge_process *process, const struct fbt_gpu_state *
 	process->armed = true;
 	process->armed_ns = state->time_ns;
 	process->last = false;
+	/* A shim that goes on was not armed anew, and its totals go on too. */
+	if (process->paused)
+		return 0;
 	process->hidden = (struct hidden_work){0};
 	process->flush = process->shared = (struct fbt_gpu_flush){0};
 	return 0;
@@ -577,13 +584,13 @@ static bool has_room(const struct merger *merger)
 	return merger->steps <= MERGE_STEPS_MAX && merger->calls <= MERGE_CALLS_MAX;
 }
 
-static int seal_first(struct merger *merger, const struct window *window)
+static int seal_first(struct merger *merger, const struct window *window, enum gpu_seal reason)
 {
 	struct held_step *held = STAILQ_FIRST(&merger->held);
 	int err = 0;
 
 	if (!held->sealed)
-		err = seal(held->process, held, GPU_SEAL_ROOM);
+		err = seal(held->process, held, reason);
 	keep_first(&err, pass_first(merger, window));
 	return err;
 }
@@ -595,8 +602,25 @@ static int make_room(struct merger *merger, const struct window *window)
 
 	while (!STAILQ_EMPTY(&merger->held) && (!has_room(merger) || records > MERGE_RECORDS_MAX)) {
 		records -= count_records(STAILQ_FIRST(&merger->held));
-		keep_first(&err, seal_first(merger, window));
+		keep_first(&err, seal_first(merger, window, GPU_SEAL_ROOM));
 	}
+	keep_first(&err, pass_sealed(merger, window));
+	return err;
+}
+
+/*
+ * Passes the steps on that ended so long before a time that their flushes would have come. The
+ * timeout of a step runs by the flushes of its own process, which may send none.
+ */
+static int pass_overdue(struct merger *merger, const struct window *window, uint64_t now_ns)
+{
+	const struct held_step *held;
+	int err = 0;
+
+	while ((held = STAILQ_FIRST(&merger->held)) &&
+	       sub_saturating(now_ns, held->step.record.end_ns) >
+		       add_saturating(merger->options.timeout_ns, MERGE_SILENCE_NS))
+		keep_first(&err, seal_first(merger, window, GPU_SEAL_TIMEOUT));
 	keep_first(&err, pass_sealed(merger, window));
 	return err;
 }
@@ -605,7 +629,7 @@ static int make_room(struct merger *merger, const struct window *window)
 static int pass_unheld(struct merger *merger, const struct window *window, struct step *step)
 {
 	while (!STAILQ_EMPTY(&merger->held))
-		seal_first(merger, window);
+		seal_first(merger, window, GPU_SEAL_ROOM);
 	pass_step(merger, window, step);
 	return -ENOMEM;
 }
@@ -614,6 +638,7 @@ static int hold_step(struct merger *merger, const struct window *window, struct 
 		     struct merge_process *process)
 {
 	struct held_step *held = calloc(1, sizeof(*held));
+	uint64_t end_ns = step->record.end_ns;
 	int err = 0;
 
 	if (!held)
@@ -626,7 +651,7 @@ static int hold_step(struct merger *merger, const struct window *window, struct 
 	held->sealed = !process;
 	if (process)
 		err = add_step(process, held);
-	keep_first(&err, pass_sealed(merger, window));
+	keep_first(&err, pass_overdue(merger, window, end_ns));
 	if (!has_room(merger))
 		keep_first(&err, make_room(merger, window));
 	return err;

@@ -9,9 +9,10 @@
  * A step is sealed by a watermark: a flush later than its end has come and no launch of the step
  * waits for its work. It is also sealed when a flush was sent timeout_ns after its end, or when too
  * much is held. Copies and memsets without work are waited for during two flushes only: they may
- * have nothing to do. If records of a step come after its watermark, later steps of the process
- * wait for more flushes. Steps leave in the order in which they came, those of processes without a
- * GPU too.
+ * have nothing to do. So that a shim that never flushes cannot hold back the steps of others, a
+ * step is also sealed when another one ended MERGE_SILENCE_NS later than that. If records of a step
+ * come after its watermark, later steps of the process wait for more flushes. Steps leave in the
+ * order in which they came, those of processes without a GPU too.
  *
  * A step is complete if it was sealed by a watermark, has all its work with times, began when the
  * records did or later, and no record that it may have had was lost, given to another step, or
@@ -26,6 +27,8 @@
 #include "model/window.h"
 
 #define MERGE_TIMEOUT_NS 2000000000ull
+/* Longer than a tool that was stopped is behind with the flushes of a shim that is armed. */
+#define MERGE_SILENCE_NS 10000000000ull
 /* Held at most: steps of all processes, their calls, and GPU records of each process. */
 #define MERGE_STEPS_MAX	  4096
 #define MERGE_CALLS_MAX	  1048576

@@ -519,12 +519,11 @@ bool inject__poll(struct inject *inject, uint64_t now_ns, struct inject_outcome 
 	return true;
 }
 
-static void await_end(struct inject *inject)
+void inject__await(struct inject *inject, struct inject_outcome *outcome)
 {
-	struct inject_outcome outcome;
 	uint64_t now_ns;
 
-	while (!inject__poll(inject, now_ns = clock_ns(CLOCK_MONOTONIC), &outcome)) {
+	while (!inject__poll(inject, now_ns = clock_ns(CLOCK_MONOTONIC), outcome)) {
 		struct pollfd end = {.fd = inject->outcome_fd, .events = POLLIN};
 
 		poll(&end, 1, (int)((inject->kill_ns - now_ns) / NS_PER_MS) + 1);
@@ -533,9 +532,11 @@ static void await_end(struct inject *inject)
 
 void inject__free(struct inject *inject)
 {
+	struct inject_outcome outcome;
+
 	if (!inject)
 		return;
-	await_end(inject);
+	inject__await(inject, &outcome);
 	free(inject);
 }
 
@@ -547,8 +548,7 @@ int inject_now(uint32_t tgid, const struct inject_load *load, uint64_t timeout_n
 
 	if (err)
 		return err;
-	await_end(inject);
-	*outcome = inject->outcome;
+	inject__await(inject, outcome);
 	free(inject);
 	return 0;
 }

@@ -120,6 +120,9 @@ int inject__start(struct inject **inject, uint32_t tgid, const struct inject_loa
 bool inject__poll(struct inject *inject, uint64_t now_ns, struct inject_outcome *outcome);
 
 /* Waits for a running child until inject__poll would kill it. */
+void inject__await(struct inject *inject, struct inject_outcome *outcome);
+
+/* Waits as inject__await does. */
 void inject__free(struct inject *inject);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "fbt_gpu.h"
@@ -90,6 +91,7 @@ struct gpu_peer {
 	uint64_t now_ns;   /* time of the current call */
 	uint64_t look_ns;  /* when the next look is due */
 	uint64_t asked_ns; /* when the shim was asked */
+	uint64_t arm_ns;   /* how long it took to arm */
 	uint64_t warn_ns;  /* when to log that we wait for its answer; UINT64_MAX: that was done */
 	bool told_wait;	   /* it was logged once: one that is stopped is asked again and again */
 	uint64_t beat_ns;  /* of our last beat */
@@ -376,15 +378,17 @@ static void start(struct gpu_peer *peer, const char *detail, uint64_t time_ns)
 	peer->relay.flush.last = 0;
 	peer->pulse = gpu_ring__pulse(peer->ring);
 	peer->pulse_ns = peer->now_ns;
-	peer->status.arm_ns = time_ns > peer->asked_ns ? time_ns - peer->asked_ns : 0;
+	peer->status.arm_ns = peer->arm_ns;
 	say_at(peer, FBT_GPU_ARMED, detail, time_ns);
 }
 
 static void begin(struct gpu_peer *peer, const struct rule *rule, const struct fbt_gpu_state *said)
 {
+	uint64_t time_ns = gpu_relay_mono(&peer->relay, said->time_ns, peer->now_ns);
+
 	learn(peer, said);
-	start(peer, decode_string(&said->header, 0),
-	      gpu_relay_mono(&peer->relay, said->time_ns, peer->now_ns));
+	peer->arm_ns = sub_saturating(time_ns, peer->asked_ns);
+	start(peer, decode_string(&said->header, 0), time_ns);
 }
 
 static void go_on(struct gpu_peer *peer, const struct rule *rule, const struct fbt_gpu_state *said)
@@ -395,10 +399,18 @@ static void go_on(struct gpu_peer *peer, const struct rule *rule, const struct f
 static void ask(struct gpu_peer *peer, const struct rule *rule, const struct fbt_gpu_state *said)
 {
 	peer->asked_ns = peer->now_ns;
-	peer->beat_ns = peer->now_ns;
 	peer->warn_ns = peer->now_ns + PATIENCE_NS;
-	memset(&peer->relay.flush, 0, sizeof(peer->relay.flush));
+	gpu_relay_begin(&peer->relay);
+	/*
+	 * What has ended was an earlier request: ours still waits. Asked anew at that moment each
+	 * time, the shim would always be one request behind.
+	 */
+	if (gpu_ring__is_pending(peer->ring)) {
+		peer->state = ASKED;
+		return;
+	}
 	peer->state = gpu_ring__is_dormant(peer->ring) ? ASKED : INHERITED;
+	peer->beat_ns = peer->now_ns;
 	gpu_ring__arm(peer->ring);
 }
 
@@ -537,7 +549,17 @@ static enum peer_event event_of(const struct gpu_peer *peer, uint32_t status)
 	return SAYS_OTHER;
 }
 
-/* Records that the previous tracer asked for refer to names that were never sent to us. */
+/*
+ * While the shim may still handle the previous tracer's request, its records are not ours: they
+ * refer to names that were never sent to us. Devices and names are kept, because the shim tells
+ * each one once, also before it says that it is armed.
+ */
+static bool is_wanted(const struct gpu_peer *peer, const struct fbt_header *record)
+{
+	return peer->state != INHERITED || record->type == FBT_EVENT_GPU_DEVICE ||
+	       record->type == FBT_EVENT_GPU_NAME;
+}
+
 static void take_record(void *ctx, struct fbt_header *record)
 {
 	const struct fbt_gpu_state *said = (const struct fbt_gpu_state *)record;
@@ -545,7 +567,7 @@ static void take_record(void *ctx, struct fbt_header *record)
 
 	if (record->type == FBT_EVENT_GPU_STATE)
 		happen(peer, event_of(peer, said->status), said);
-	else if (peer->state != INHERITED)
+	else if (is_wanted(peer, record))
 		gpu_relay_record(&peer->relay, record, skipped(peer), peer->now_ns);
 }
 
@@ -731,6 +753,11 @@ uint64_t gpu_peer__lacks_shim(const struct gpu_peer *peer, bool *from_start)
 void gpu_peer__take_shim(struct gpu_peer *peer, uint64_t now_ns)
 {
 	peer->look_ns = now_ns;
+}
+
+void gpu_peer__miss_shim(struct gpu_peer *peer, uint64_t now_ns)
+{
+	say_at(peer, FBT_GPU_STALLED, "it was injected when the window had ended", now_ns);
 }
 
 void gpu_peer__do_without(struct gpu_peer *peer, const char *why, uint64_t now_ns)

@@ -65,6 +65,9 @@ uint64_t gpu_peer__lacks_shim(const struct gpu_peer *peer, bool *from_start);
 /* A shim was injected: it is searched for at the next turn. */
 void gpu_peer__take_shim(struct gpu_peer *peer, uint64_t now_ns);
 
+/* A shim was injected, but the window has ended: sends STALLED. */
+void gpu_peer__miss_shim(struct gpu_peer *peer, uint64_t now_ns);
+
 /* No shim will be injected, for the reason why: sends NOT_INJECTED. */
 void gpu_peer__do_without(struct gpu_peer *peer, const char *why, uint64_t now_ns);
 

@@ -44,18 +44,11 @@ struct gpu_inject *gpu_inject__new(char *shim, uint64_t timeout_ns)
 	return inject;
 }
 
-void gpu_inject__finish(struct gpu_inject *inject)
-{
-	inject__free(inject->running);
-	inject->running = NULL;
-	inject->finished = true;
-}
-
 void gpu_inject__free(struct gpu_inject *inject)
 {
 	if (!inject)
 		return;
-	gpu_inject__finish(inject);
+	inject__free(inject->running);
 	vec_free(&inject->queue);
 	free(inject->shim);
 	free(inject);
@@ -130,21 +123,39 @@ static void log_outcome(uint32_t tgid, const struct inject_outcome *outcome)
 		  outcome->tries, (double)outcome->total_ns / 1e6);
 }
 
-/* true: the injection has ended, and *injected is its outcome. */
-static bool poll_running(struct gpu_inject *inject, uint64_t now_ns, struct gpu_injected *injected)
+/* The running injection has ended. false: its outcome is not wanted. */
+static bool take_outcome(struct gpu_inject *inject, const struct inject_outcome *outcome,
+			 struct gpu_injected *injected)
 {
-	struct inject_outcome outcome = {0};
-
-	if (!inject__poll(inject->running, now_ns, &outcome))
-		return false;
 	inject__free(inject->running);
 	inject->running = NULL;
 	if (!inject->tgid)
 		return false;
 	injected->tgid = inject->tgid;
-	log_outcome(inject->tgid, &outcome);
-	judge(injected, &outcome);
+	log_outcome(inject->tgid, outcome);
+	judge(injected, outcome);
 	return true;
+}
+
+/* true: the injection has ended, and *injected is its outcome. */
+static bool poll_running(struct gpu_inject *inject, uint64_t now_ns, struct gpu_injected *injected)
+{
+	struct inject_outcome outcome = {0};
+
+	return inject__poll(inject->running, now_ns, &outcome) &&
+	       take_outcome(inject, &outcome, injected);
+}
+
+void gpu_inject__finish(struct gpu_inject *inject, struct gpu_injected *injected)
+{
+	struct inject_outcome outcome = {0};
+
+	memset(injected, 0, sizeof(*injected));
+	inject->finished = true;
+	if (!inject->running)
+		return;
+	inject__await(inject->running, &outcome);
+	take_outcome(inject, &outcome, injected);
 }
 
 /* true: the injection could not be started, and *injected says why. */
@@ -412,10 +423,13 @@ static void poll_living(struct gpu_link *link, uint64_t now_ns)
 /* Called last, when all shims are disarmed: a running injection may take long. */
 static void finish_injections(struct gpu_link *link, uint64_t now_ns)
 {
+	struct gpu_injected injected;
 	bool from_start;
 
-	gpu_inject__finish(link->inject);
+	gpu_inject__finish(link->inject, &injected);
 	vec_for_each (peer, &link->peers) {
+		if (injected.loaded && gpu_peer__tgid(*peer) == injected.tgid)
+			gpu_peer__miss_shim(*peer, now_ns);
 		if (gpu_peer__lacks_shim(*peer, &from_start))
 			gpu_peer__do_without(*peer, "the window ended first", now_ns);
 	}

@@ -103,7 +103,10 @@ void gpu_inject__forget(struct gpu_inject *inject, uint32_t tgid);
 /* Starts an injection or polls the running one. true: one has ended, and *injected is set. */
 bool gpu_inject__poll(struct gpu_inject *inject, uint64_t now_ns, struct gpu_injected *injected);
 
-/* Starts no further injections; waits for a running one as inject__free does. */
-void gpu_inject__finish(struct gpu_inject *inject);
+/*
+ * Starts no further injections; waits for a running one as inject__free does. *injected is its
+ * outcome; tgid 0: there was none.
+ */
+void gpu_inject__finish(struct gpu_inject *inject, struct gpu_injected *injected);
 
 #endif

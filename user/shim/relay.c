@@ -189,6 +189,14 @@ uint64_t gpu_relay_mono(const struct gpu_relay *relay, uint64_t mono_ns, uint64_
 	return ours_ns < now_ns ? ours_ns : now_ns;
 }
 
+void gpu_relay_begin(struct gpu_relay *relay)
+{
+	relay->flush = (struct fbt_gpu_flush){0};
+	relay->impossible = 0;
+	relay->clock.error_ns = 0;
+	relay->clock.steps = 0;
+}
+
 static void complete_flush(struct gpu_relay *relay, struct fbt_gpu_flush *flush, uint64_t skipped)
 {
 	flush->clock_error_ns = relay->clock.error_ns;

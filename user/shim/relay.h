@@ -63,6 +63,9 @@ struct gpu_relay {
 	uint64_t impossible;	    /* records dropped because their times lie in the future */
 };
 
+/* The shim is armed: its totals begin anew. Clock samples stay. */
+void gpu_relay_begin(struct gpu_relay *relay);
+
 /*
  * Converts a record that gpu_ring__read has checked, in place, and sends it. Clock samples are
  * stored instead. Status records (FBT_EVENT_GPU_STATE) are left to the caller. skipped:

@@ -26,6 +26,11 @@
 #define MEMFD_PATH "/memfd:" FBT_GPU_MEMFD
 /* A hostile process may have many files of that name: look at no more than this many. */
 #define CANDIDATES_MAX 16
+/*
+ * … and a million descriptors, each of which costs a microsecond or more while the other rings
+ * wait: after this many, take the file where it is mapped.
+ */
+#define DESCRIPTORS_MAX 16384
 
 #define PAGE	       4096
 #define RING_BYTES_MIN (64u << 10)
@@ -191,6 +196,16 @@ static int open_mapped(uint32_t thread)
 	return memfd_open_mapped(thread, FBT_GPU_MEMFD);
 }
 
+/* Whether that is permitted, and finds a file. */
+static bool can_open_mapped(uint32_t thread)
+{
+	int fd = open_mapped(thread);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 /* Takes the descriptor of a candidate; returns it if the ring was checked and locked, or -errno. */
 static int try_candidate(int fd, uint32_t tgid, struct gpu_memfd *found)
 {
@@ -220,8 +235,9 @@ int gpu_memfd_serve(const void *nothing, const struct broker_order *order)
 int gpu_memfd_open(uint32_t tgid, struct gpu_memfd *found)
 {
 	uint32_t thread = processes_live_thread(tgid);
-	int fd = -ENOENT, tried = 0, err;
+	int fd = -ENOENT, tried = 0, looked = 0, err;
 	struct mapped_files files;
+	bool gives_up = false;
 	struct dirent *entry;
 	char path[PROC_PATH_MAX];
 	DIR *folder;
@@ -239,9 +255,10 @@ int gpu_memfd_open(uint32_t tgid, struct gpu_memfd *found)
 		fd = err;
 	if (err || !files.count)
 		tried = CANDIDATES_MAX;
-	while (fd < 0 && tried < CANDIDATES_MAX && (entry = readdir(folder))) {
+	while (fd < 0 && tried < CANDIDATES_MAX && !gives_up && (entry = readdir(folder))) {
 		int candidate = memfd_is_named(dirfd(folder), entry->d_name, FBT_GPU_MEMFD);
 
+		gives_up = ++looked == DESCRIPTORS_MAX && can_open_mapped(thread);
 		if (candidate < 0)
 			fd = candidate;
 		if (candidate <= 0)
@@ -255,7 +272,7 @@ int gpu_memfd_open(uint32_t tgid, struct gpu_memfd *found)
 	closedir(folder);
 	/* A program that closes all of its descriptors, as daemons do, still has the ring mapped.
 	 */
-	if (!tried)
+	if (!tried || (gives_up && fd < 0))
 		fd = try_candidate(open_mapped(thread), tgid, found);
 	return fd;
 }
@@ -352,6 +369,7 @@ void gpu_ring__arm(struct gpu_ring *ring)
 	/* A tracer that was killed leaves armed odd, so add 2 to change it. */
 	ring->armed += ring->armed % 2 ? 2 : 1;
 	ring->asked = true;
+	ring->skipped = 0;
 	ring->head = __atomic_load_n(&ring->shared->head, __ATOMIC_ACQUIRE);
 	ring->tail = ring->head;
 	__atomic_store_n(&ring->shared->tail, ring->tail, __ATOMIC_RELEASE);
@@ -371,6 +389,11 @@ void gpu_ring__disarm(struct gpu_ring *ring)
 static bool has_answered(const struct gpu_ring *ring)
 {
 	return __atomic_load_n(&ring->shared->served, __ATOMIC_ACQUIRE) == ring->armed;
+}
+
+bool gpu_ring__is_pending(const struct gpu_ring *ring)
+{
+	return ring->asked && !has_answered(ring);
 }
 
 bool gpu_ring__is_dead(const struct gpu_ring *ring)

@@ -34,6 +34,9 @@ void gpu_ring__arm(struct gpu_ring *ring);
 /* Asks the shim to stop. Records that it still holds arrive until gpu_ring__is_dormant. */
 void gpu_ring__disarm(struct gpu_ring *ring);
 
+/* Whether we have armed the shim and it has not begun to collect for that. */
+bool gpu_ring__is_pending(const struct gpu_ring *ring);
+
 /* Whether the shim has handled the latest request and is idle, or is dead. */
 bool gpu_ring__is_dormant(const struct gpu_ring *ring);
 
@@ -54,7 +57,7 @@ uint32_t gpu_ring__pulse(const struct gpu_ring *ring);
 int gpu_ring__read(struct gpu_ring *ring, void (*on_record)(void *ctx, struct fbt_header *record),
 		   void *ctx);
 
-/* Number of invalid records that were skipped. */
+/* Number of invalid records that were skipped since gpu_ring__arm. */
 uint64_t gpu_ring__skipped(const struct gpu_ring *ring);
 
 struct gpu_memfd {

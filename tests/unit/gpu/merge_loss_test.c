@@ -104,6 +104,39 @@ static void a_process_that_is_armed_again_counts_from_zero(void **state)
 	assert_int_equal(seen(fixture, 1)->gpu.cupti_dropped, 12);
 }
 
+/* A process that was stopped goes on with its totals: nothing was armed anew. */
+static void a_process_that_goes_on_counts_on(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_totals(fixture, 100, 9, 0, 0, 70);
+	push_step(fixture, 7, 50, 60);
+	push_state(fixture, 7, FBT_GPU_STALLED, 110);
+	push_state(fixture, 7, FBT_GPU_ARMED, 200);
+	push_step(fixture, 7, 220, 230);
+	push_totals(fixture, 300, 9, 0, 0, 90);
+	assert_int_equal(seen(fixture, 0)->gpu.cupti_dropped, 9);
+	assert_true(seen(fixture, 1)->gpu.complete);
+	assert_int_equal(seen(fixture, 1)->gpu.cupti_dropped, 0);
+	assert_int_equal(seen(fixture, 1)->gpu.shim_ns, 20);
+}
+
+/* It stopped, then ended its records for lack of a tracer, and is armed again. */
+static void a_process_that_ended_while_it_was_silent_counts_from_zero(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_totals(fixture, 100, 9, 0, 0, 0);
+	push_step(fixture, 7, 50, 60);
+	push_state(fixture, 7, FBT_GPU_STALLED, 110);
+	push_state(fixture, 7, FBT_GPU_ENDED, 120);
+	push_state(fixture, 7, FBT_GPU_STALLED, 150);
+	push_state(fixture, 7, FBT_GPU_ARMED, 200);
+	push_step(fixture, 7, 220, 230);
+	push_totals(fixture, 300, 12, 0, 0, 0);
+	assert_int_equal(seen(fixture, 1)->gpu.cupti_dropped, 12);
+}
+
 /* More losses than the merger can tell apart. */
 static void of_many_losses_each_counts(void **state)
 {
@@ -190,6 +223,8 @@ int main(void)
 		MERGE_TEST(records_of_an_unknown_form_are_lost),
 		MERGE_TEST(records_are_lost_up_to_when_that_was_said),
 		MERGE_TEST(a_process_that_is_armed_again_counts_from_zero),
+		MERGE_TEST(a_process_that_goes_on_counts_on),
+		MERGE_TEST(a_process_that_ended_while_it_was_silent_counts_from_zero),
 		MERGE_TEST(of_many_losses_each_counts),
 		MERGE_TEST(losses_that_cannot_be_are_all_that_can_be_told),
 		MERGE_TEST(a_step_that_gives_up_records_says_so),

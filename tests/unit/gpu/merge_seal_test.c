@@ -635,6 +635,29 @@ static void made_up_records_are_taken_in_their_stride(void **state)
 	assert_int_equal(fixture->given, 600000);
 }
 
+/*
+ * A shim that never flushes, or says that it did so at no time. The bound is that of the merger: a
+ * step that ends so much later.
+ */
+static void a_process_that_never_flushes_does_not_hold_back_the_others(void **state)
+{
+	const uint64_t bound_ns = TIMEOUT + MERGE_SILENCE_NS;
+	struct fixture *fixture = *state;
+
+	push_flush(fixture, 10);
+	push_step(fixture, 7, 20, 60);
+	push_step(fixture, 7, 70, 90);
+	assert_int_equal(push_step_of(fixture, 8, 8, 1, 30, 60 + bound_ns), 0);
+	assert_int_equal(fixture->count, 0);
+	assert_int_equal(push_step_of(fixture, 8, 8, 1, 30, 61 + bound_ns), 0);
+	assert_string_equal(fixture->order, "s1");
+	assert_int_equal(seen(fixture, 0)->gpu.sealed, GPU_SEAL_TIMEOUT);
+	assert_false(seen(fixture, 0)->gpu.complete);
+	assert_int_equal(push_step_of(fixture, 8, 8, 1, 30, 91 + bound_ns), 0);
+	assert_string_equal(fixture->order, "s1 s2 s3 s4 s5");
+	assert_int_equal(counts(fixture)->timeouts, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -664,6 +687,7 @@ int main(void)
 		cmocka_unit_test(figures_do_not_depend_on_the_order_of_records),
 		MERGE_TEST(errors_of_the_receivers_are_passed_up_and_all_goes_on),
 		MERGE_TEST(made_up_records_are_taken_in_their_stride),
+		MERGE_TEST(a_process_that_never_flushes_does_not_hold_back_the_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,6 +132,21 @@ static void a_shim_that_will_be_injected_is_not_missed_aloud(void **state)
 	assert_int_equal(fixture->keeper.count, 1);
 }
 
+static void a_shim_that_comes_when_the_window_has_ended_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	bool from_start;
+
+	start_lacking(fixture);
+	make_peer(fixture);
+	gpu_peer__await_injection(fixture->peer);
+	look(fixture);
+	gpu_peer__leave(fixture->peer, fixture->now_ns);
+	gpu_peer__miss_shim(fixture->peer, fixture->now_ns);
+	assert_said(fixture, FBT_GPU_STALLED, "it was injected when the window had ended");
+	assert_int_equal(gpu_peer__lacks_shim(fixture->peer, &from_start), 0);
+}
+
 static void cuda_that_comes_later_is_seen_to_lack_a_shim_then(void **state)
 {
 	struct fixture *fixture = *state;
@@ -735,6 +750,72 @@ static void work_that_another_tracer_asked_for_is_not_ours(void **state)
 	assert_said(fixture, FBT_GPU_ARMED, "");
 }
 
+/*
+ * The shim is still arming for a tracer that has died, answers that, and sees our wish only then.
+ * Asked once more at each end, it would never come to serve the latest wish.
+ */
+static void a_wish_that_waits_for_another_is_not_repeated(void **state)
+{
+	struct fixture *fixture = *state;
+
+	player_start(&fixture->player);
+	fixture->player.shared->armed = 2;
+	fixture->player.shared->phase = FBT_GPU_WORKING;
+	make_peer(fixture);
+	look(fixture);
+	assert_int_equal(fixture->player.shared->armed, 3);
+	player_put_state(&fixture->player, FBT_GPU_ARMED, "", "");
+	fixture->player.shared->served = 1;
+	poll_after(fixture, 10 * MS);
+	player_put_state(&fixture->player, FBT_GPU_ENDED, "", "");
+	poll_after(fixture, 10 * MS);
+	assert_int_equal(fixture->player.shared->armed, 3);
+	assert_true(gpu_peer__is_waiting(fixture->peer));
+	player_put_kernel(&fixture->player, 6, 10, 20);
+	player_put_state(&fixture->player, FBT_GPU_ARMED, "", "");
+	answer(fixture, FBT_GPU_WORKING);
+	poll_after(fixture, 10 * MS);
+	assert_said(fixture, FBT_GPU_ARMED, "");
+	kept(&fixture->keeper, fixture->keeper.count - 2, FBT_EVENT_GPU_WORK);
+	assert_int_equal(fixture->player.shared->armed, 3);
+}
+
+static void put_description(struct fixture *fixture)
+{
+	struct {
+		struct fbt_gpu_device device;
+		char text[8];
+	} device = {.device = {.id = 1}, .text = "GPU"};
+	struct {
+		struct fbt_gpu_name name;
+		char text[8];
+	} frame = {.name = {.id = 3}, .text = "kernel"};
+
+	player_put(&fixture->player, &frame, sizeof(frame), FBT_EVENT_GPU_NAME);
+	player_put(&fixture->player, &device, sizeof(device), FBT_EVENT_GPU_DEVICE);
+}
+
+/* A shim sends devices and names once, and before its answer. Nobody knows whose wish it is at. */
+static void what_a_shim_describes_before_it_answers_is_kept(void **state)
+{
+	struct fixture *fixture = *state;
+
+	player_start(&fixture->player);
+	fixture->player.shared->armed = 1;
+	make_peer(fixture);
+	look(fixture);
+	assert_int_equal(fixture->player.shared->armed, 3);
+	put_description(fixture);
+	player_put_kernel(&fixture->player, 5, 10, 20);
+	player_put_state(&fixture->player, FBT_GPU_ARMED, "", "");
+	answer(fixture, FBT_GPU_WORKING);
+	poll_after(fixture, 10 * MS);
+	assert_int_equal(fixture->keeper.count, 3);
+	kept(&fixture->keeper, 0, FBT_EVENT_GPU_NAME);
+	kept(&fixture->keeper, 1, FBT_EVENT_GPU_DEVICE);
+	assert_said(fixture, FBT_GPU_ARMED, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -743,6 +824,7 @@ int main(void)
 		TEST(cuda_without_a_shim_is_told_at_a_later_look),
 		TEST(cuda_without_a_shim_is_told_at_the_end),
 		TEST(a_shim_that_will_be_injected_is_not_missed_aloud),
+		TEST(a_shim_that_comes_when_the_window_has_ended_is_told),
 		TEST(cuda_that_comes_later_is_seen_to_lack_a_shim_then),
 		TEST(nothing_is_missed_in_a_mere_fork),
 		TEST(a_shim_that_was_named_and_is_not_loaded_is_told),
@@ -776,6 +858,8 @@ int main(void)
 		TEST(what_only_we_can_say_is_not_taken_from_a_process),
 		TEST(its_text_cannot_write_to_the_terminal),
 		TEST(work_that_another_tracer_asked_for_is_not_ours),
+		TEST(a_wish_that_waits_for_another_is_not_repeated),
+		TEST(what_a_shim_describes_before_it_answers_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,6 +103,57 @@ static void totals_of_one_arming_are_not_those_of_the_next(void **state)
 	assert_said(fixture, FBT_GPU_EXITED, "");
 }
 
+/* The latest flush that was sent. */
+static const struct fbt_gpu_flush *last_flush(const struct fixture *fixture)
+{
+	for (size_t i = fixture->keeper.count; i-- > 0;) {
+		const struct fbt_header *record =
+			(const void *)(fixture->keeper.bytes + fixture->keeper.at[i]);
+
+		if (record->type == FBT_EVENT_GPU_FLUSH)
+			return (const struct fbt_gpu_flush *)record;
+	}
+	fail_msg("there was no flush");
+	return NULL;
+}
+
+static void put_clock(struct fixture *fixture, uint64_t error_ns)
+{
+	struct fbt_gpu_clock clock = {.method = FBT_GPU_CLOCK_CALLBACK,
+				      .mono_ns = fixture->now_ns,
+				      .gpu_ns = fixture->now_ns,
+				      .error_ns = error_ns};
+
+	player_put(&fixture->player, &clock, sizeof(clock), FBT_EVENT_GPU_CLOCK);
+}
+
+static void what_was_skipped_in_one_arming_was_not_in_the_next(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_gpu_work unsound = {.kind = FBT_GPU_WORK_KIND_COUNT};
+
+	arm(fixture);
+	player_put(&fixture->player, &unsound, sizeof(unsound), FBT_EVENT_GPU_WORK);
+	player_put_kernel(&fixture->player, 5, fixture->now_ns + 100 * S,
+			  fixture->now_ns + 101 * S);
+	put_clock(fixture, 700);
+	player_put_flush(&fixture->player, 5, 1);
+	put(fixture, FBT_GPU_ENDED);
+	answer(fixture, FBT_GPU_DORMANT);
+	poll_after(fixture, 10 * MS);
+	assert_int_equal(last_flush(fixture)->unknown, 2);
+	assert_int_equal(last_flush(fixture)->clock_error_ns, 700);
+	put(fixture, FBT_GPU_ARMED);
+	put_clock(fixture, 40);
+	player_put_flush(&fixture->player, 9, 0);
+	answer(fixture, FBT_GPU_WORKING);
+	poll_after(fixture, 100 * MS);
+	assert_said(fixture, FBT_GPU_ARMED, "");
+	assert_int_equal(last_flush(fixture)->time_ns, 9);
+	assert_int_equal(last_flush(fixture)->unknown, 0);
+	assert_int_equal(last_flush(fixture)->clock_error_ns, 40);
+}
+
 static void a_shim_that_goes_on_is_waited_for_at_the_end(void **state)
 {
 	struct fixture *fixture = *state;
@@ -115,6 +166,23 @@ static void a_shim_that_goes_on_is_waited_for_at_the_end(void **state)
 	assert_said(fixture, FBT_GPU_ARMED, "");
 	gpu_peer__leave(fixture->peer, fixture->now_ns);
 	assert_false(gpu_peer__is_settled(fixture->peer));
+}
+
+static void a_shim_that_goes_on_was_armed_as_fast_as_before(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t arm_ns;
+
+	fixture->now_ns -= S;
+	arm(fixture);
+	arm_ns = last_state(fixture)->arm_ns;
+	poll_after(fixture, 6 * S);
+	assert_said(fixture, FBT_GPU_STALLED, "");
+	assert_int_equal(last_state(fixture)->arm_ns, 0);
+	fixture->player.shared->pulse++;
+	poll_after(fixture, 10 * MS);
+	assert_said(fixture, FBT_GPU_ARMED, "");
+	assert_int_equal(last_state(fixture)->arm_ns, arm_ns);
 }
 
 static void a_cupti_that_becomes_free_is_taken_and_kept(void **state)
@@ -257,7 +325,9 @@ int main(void)
 		TEST(a_shim_that_ends_without_a_flush_is_asked_again_all_the_same),
 		TEST(a_shim_that_says_why_it_ends_is_asked_again),
 		TEST(totals_of_one_arming_are_not_those_of_the_next),
+		TEST(what_was_skipped_in_one_arming_was_not_in_the_next),
 		TEST(a_shim_that_goes_on_is_waited_for_at_the_end),
+		TEST(a_shim_that_goes_on_was_armed_as_fast_as_before),
 		TEST(a_cupti_that_becomes_free_is_taken_and_kept),
 		TEST(a_cupti_that_was_taken_over_is_not_taken_back),
 		TEST(what_the_shim_before_execve_said_is_not_held_against_the_next),

@@ -59,6 +59,14 @@ bool inject__poll(struct inject *inject, uint64_t now_ns, struct inject_outcome 
 	return double_of.over;
 }
 
+void inject__await(struct inject *inject, struct inject_outcome *outcome)
+{
+	assert_ptr_equal(inject, &double_of.running);
+	assert_true(double_of.is_running);
+	double_of.over = true;
+	*outcome = double_of.outcome;
+}
+
 void inject__free(struct inject *inject)
 {
 	if (inject)
@@ -318,11 +326,38 @@ static void at_the_end_the_running_one_is_waited_for_and_no_other_begun(void **s
 	gpu_inject__want(fixture->inject, 11, S, false);
 	gpu_inject__want(fixture->inject, 12, S, false);
 	assert_false(turn(fixture, 5 * S));
-	gpu_inject__finish(fixture->inject);
+	gpu_inject__finish(fixture->inject, &fixture->injected);
 	assert_false(double_of.is_running);
 	assert_false(turn(fixture, 5 * S));
 	assert_int_equal(double_of.started, 1);
-	gpu_inject__finish(fixture->inject);
+	gpu_inject__finish(fixture->inject, &fixture->injected);
+	assert_int_equal(fixture->injected.tgid, 0);
+}
+
+static void what_is_injected_at_the_end_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+
+	log_set_level(LOG_INFO);
+	gpu_inject__want(fixture->inject, 11, S, false);
+	assert_false(turn(fixture, 5 * S));
+	double_of.outcome = (struct inject_outcome){.status = INJECT_LOADED, .tid = 77};
+	gpu_inject__finish(fixture->inject, &fixture->injected);
+	assert_int_equal(fixture->injected.tgid, 11);
+	assert_true(fixture->injected.loaded);
+	assert_one_line(fixture->text, "process 11: shim injected through thread 77");
+}
+
+static void what_was_injected_into_a_program_that_is_gone_is_not_told_at_the_end(void **state)
+{
+	struct fixture *fixture = *state;
+
+	gpu_inject__want(fixture->inject, 11, S, false);
+	assert_false(turn(fixture, 5 * S));
+	gpu_inject__forget(fixture->inject, 11);
+	gpu_inject__finish(fixture->inject, &fixture->injected);
+	assert_int_equal(fixture->injected.tgid, 0);
+	assert_false(fixture->injected.loaded);
 }
 
 static void a_success_is_told_with_what_it_cost(void **state)
@@ -358,6 +393,8 @@ int main(void)
 		TEST(one_that_is_there_already_can_be_looked_for),
 		TEST(what_cannot_be_begun_is_told),
 		TEST(at_the_end_the_running_one_is_waited_for_and_no_other_begun),
+		TEST(what_is_injected_at_the_end_is_told),
+		TEST(what_was_injected_into_a_program_that_is_gone_is_not_told_at_the_end),
 		TEST(a_success_is_told_with_what_it_cost),
 	};
 

@@ -13,8 +13,10 @@
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "proc/maps.h"
 #include "shim/ring.h"
 #include "gpu_ring_fixture.h"
 
@@ -242,6 +244,53 @@ static void a_mapped_file_that_can_shrink_is_refused(void **state)
 	assert_int_equal(fd, -EBADMSG);
 }
 
+#define MANY 17000 /* more descriptors than are searched */
+
+/*
+ * Maps a file of that name that is no ring, at a lower address than the ring, and gives the ring a
+ * descriptor behind many others.
+ */
+static char hide_behind_many(struct fixture *fixture)
+{
+	struct fbt_gpu_ring *decoy;
+	struct rlimit limit;
+	int fd;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_max < MANY + 64)
+		return 'n';
+	limit.rlim_cur = limit.rlim_max;
+	fd = memfd_create(FBT_GPU_MEMFD, MFD_CLOEXEC);
+	if (setrlimit(RLIMIT_NOFILE, &limit) || ftruncate(fd, FBT_GPU_HEADER_BYTES))
+		return 'n';
+	decoy = mmap((void *)0x10000000, FBT_GPU_HEADER_BYTES, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+	close(fd);
+	if (decoy == MAP_FAILED)
+		return 'n';
+	decoy->magic = FBT_GPU_MAGIC;
+	while ((fd = dup(fixture->ready[0])) >= 0 && fd < MANY)
+		;
+	fd = dup(fixture->player.fd);
+	close(fixture->player.fd);
+	return fd > MANY ? 'y' : 'n';
+}
+
+/* Each descriptor costs a microsecond or more, and the rings of other processes wait. */
+static void of_many_descriptors_the_first_are_searched(void **state)
+{
+	struct fixture *fixture = *state;
+	int fd;
+
+	make_sound(fixture);
+	if (start(fixture, hide_behind_many) == 'n')
+		skip();
+	fd = memfd_open_mapped((uint32_t)fixture->player.child, FBT_GPU_MEMFD);
+	if (fd == -EACCES)
+		skip();
+	close(fd);
+	assert_int_equal(open_of(fixture->player.child), -EBADMSG);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -253,6 +302,7 @@ int main(void)
 		TEST(a_lock_without_a_process_is_of_nobody),
 		TEST(a_ring_whose_descriptor_is_closed_is_found_where_it_is_mapped),
 		TEST(a_mapped_file_that_can_shrink_is_refused),
+		TEST(of_many_descriptors_the_first_are_searched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
