@@ -26,7 +26,8 @@ int output__create(struct output **output, const char *path);
 
 /*
  * Opens PATH for appending lines (O_APPEND, no temporary name), and creates it if it is missing. If
- * the last line has no newline, it gets one first. Errors as output__create.
+ * the last line has no newline, it gets one first. Errors as output__create; -EBUSY only for names
+ * that end with .gz, as others may append to the same lines.
  */
 int output__append(struct output **output, const char *path);
 

@@ -11,6 +11,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "base/gzip.h"
 #include "output/file.h"
 #include "output_fixture.h"
 
@@ -198,6 +199,31 @@ static void append_keeps_what_is_there(void **state)
 	assert_text(fixture->path, "one\ntwo\n");
 }
 
+/* Its member has no end yet, as that of a run that was killed. */
+static void append_refuses_a_compressed_file_that_another_run_is_writing(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *first = NULL, *second = NULL;
+	char path[128], text[32] = "";
+	FILE *in;
+
+	snprintf(path, sizeof(path), "%s/profile.jsonl.gz", fixture->dir);
+	assert_int_equal(output__append(&first, path), 0);
+	fputs("one\n", output__file(first));
+	fflush(output__file(first));
+	assert_int_equal(output__append(&second, path), -EBUSY);
+	assert_null(second);
+	assert_one_message(fixture, "another ferrum-bpftrace");
+	fputs("two\n", output__file(first));
+	assert_int_equal(output__commit(first), 0);
+	output__free(first);
+	in = gzip_open_input(path);
+	assert_non_null(in);
+	assert_int_equal(fread(text, 1, sizeof(text) - 1, in), 8);
+	fclose(in);
+	assert_string_equal(text, "one\ntwo\n");
+}
+
 static void append_ends_a_line_that_was_cut_off(void **state)
 {
 	struct fixture *fixture = *state;
@@ -298,6 +324,7 @@ int main(void)
 		TEST(commit_tells_of_a_temporary_file_that_was_replaced),
 		TEST(append_keeps_what_is_there),
 		TEST(append_ends_a_line_that_was_cut_off),
+		TEST(append_refuses_a_compressed_file_that_another_run_is_writing),
 		TEST(a_character_device_is_written_to_as_it_is),
 		TEST(discard_leaves_nothing_that_was_not_there),
 		TEST(discard_keeps_a_profile_that_was_there),
