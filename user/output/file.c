@@ -514,20 +514,32 @@ static int keep_error(struct writer *writer, bool failed)
 
 int writer_finish(struct writer *writer)
 {
+	writer->has_more = false;
 	return keep_error(writer, ferror(writer->file) || fflush(writer->file));
 }
 
-int writer_end(struct writer *writer)
+static int flush_if_due(struct writer *writer)
 {
-	uint64_t now_ns;
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
-	if (keep_error(writer, ferror(writer->file)))
-		return writer->err;
-	now_ns = clock_ns(CLOCK_MONOTONIC);
 	if (now_ns - writer->flushed_ns < NS_PER_S)
 		return 0;
 	writer->flushed_ns = now_ns;
 	return writer_finish(writer);
+}
+
+int writer_end(struct writer *writer)
+{
+	writer->has_more = true;
+	return keep_error(writer, ferror(writer->file)) ? writer->err : flush_if_due(writer);
+}
+
+int writer_poll(struct writer *writer)
+{
+	if (writer->err || !writer->has_more)
+		return writer->err;
+	writer_begin(writer);
+	return flush_if_due(writer);
 }
 
 static uint64_t bytes_of(uint64_t blocks, uint64_t block_bytes)

@@ -11,6 +11,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/gzip.h"
 #include "output/file.h"
 #include "output_fixture.h"
@@ -224,6 +225,26 @@ static void append_refuses_a_compressed_file_that_another_run_is_writing(void **
 	assert_string_equal(text, "one\ntwo\n");
 }
 
+/* What the last second had is flushed also if no further piece comes. */
+static void a_writer_flushes_when_it_is_polled(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+	struct writer writer = {.flushed_ns = clock_ns(CLOCK_MONOTONIC)};
+
+	assert_int_equal(output__create(&output, fixture->path), 0);
+	writer.file = output__file(output);
+	writer_begin(&writer);
+	fputs("piece", writer.file);
+	assert_int_equal(writer_end(&writer), 0);
+	assert_int_equal(writer_poll(&writer), 0);
+	assert_text(fixture->partial, "");
+	writer.flushed_ns -= NS_PER_S;
+	assert_int_equal(writer_poll(&writer), 0);
+	assert_text(fixture->partial, "piece");
+	output__discard(output);
+}
+
 static void append_ends_a_line_that_was_cut_off(void **state)
 {
 	struct fixture *fixture = *state;
@@ -323,6 +344,7 @@ int main(void)
 		TEST(commit_leaves_a_file_with_two_names_alone),
 		TEST(commit_tells_of_a_temporary_file_that_was_replaced),
 		TEST(append_keeps_what_is_there),
+		TEST(a_writer_flushes_when_it_is_polled),
 		TEST(append_ends_a_line_that_was_cut_off),
 		TEST(append_refuses_a_compressed_file_that_another_run_is_writing),
 		TEST(a_character_device_is_written_to_as_it_is),
