@@ -346,6 +346,31 @@ static void fill_flags(struct fbt_step *step, const struct profile_event *event,
 		step->header.flags |= FBT_STEP_PROFILED;
 }
 
+/* The time of other threads, the thread that had no CPU, and signal handlers. */
+static void fill_hidden(struct fbt_step *step, const struct profile_event *event)
+{
+	struct json_object *shape = event->shape, *stage_us = event->stage_us;
+
+	if (has_time(stage_us, "starved")) {
+		step->header.flags |= FBT_STEP_TEAM_KNOWN;
+		step->starved_tid = get_u32(shape, "starved_tid");
+		step->starved_ns = get_ns(stage_us, "starved");
+	}
+	if (has_time(stage_us, "other_threads_cpu")) {
+		step->header.flags |= FBT_STEP_TEAM_TIMED;
+		step->team_cpu_ns = get_ns(stage_us, "other_threads_cpu");
+		step->team_delay_ns = get_ns(stage_us, "other_threads_cpu_wait");
+		step->team_ns = step->team_cpu_ns + step->team_delay_ns;
+		step->team_ns =
+			add_saturating(step->team_ns, get_ns(stage_us, "other_threads_blocked"));
+	}
+	step->handlers = get_u32(shape, "signal_handlers");
+	step->handlers_left = get_u32(shape, "signal_handlers_left");
+	step->handlers_ns = get_ns(stage_us, "signal_handlers");
+	if (step->handlers || step->handlers_left)
+		step->header.flags |= FBT_STEP_HANDLERS_TIMED;
+}
+
 /* They are part of the time on a CPU. */
 static void fill_faults(struct fbt_step *step, struct json_object *stage_us)
 {
@@ -419,17 +444,22 @@ static int take_step(struct records *records, const struct profile_event *event)
 	step->minor_faults = get_u32(event->shape, "minor_faults");
 	step->major_faults = get_u32(event->shape, "major_faults");
 	step->limits.memory_hits = get_u32(event->shape, "memory_limit_hits");
+	step->limits.throttled_periods = get_u32(event->shape, "throttled_periods");
+	step->limits.throttled_ns = get_ns(event->stage_us, "throttled_all_cpus");
 	step->polls = get_u32(event->shape, "polls");
 	step->lost_calls = get_count(event->shape, "lost_calls");
 	fill_args(step, kind, event->shape);
 	fill_flags(step, event, with_calls);
 	step->thread_ns = get_ns(event->stage_us, "total");
 	step->start_ns = add_saturating(records->start_ns, get_ns(event->shape, "start_us"));
-	step->end_ns = add_saturating(step->start_ns,
-				      max_u64(get_ns(event->stage_us, "wall"), step->thread_ns));
+	/* The total of an interval is the sum of its threads. */
+	step->end_ns = add_saturating(step->start_ns, has_time(event->stage_us, "wall")
+							      ? get_ns(event->stage_us, "wall")
+							      : step->thread_ns);
 	step->gap_ns = get_ns(event->stage_us, "gap");
 	step->gap_syscall_ns = get_ns(event->stage_us, "gap_syscall");
 	step->other_syscall_ns = get_ns(event->stage_us, "other_threads_syscall");
+	fill_hidden(step, event);
 	fill_parts(records, event->stage_us, with_calls);
 	records->end_ns = max_u64(records->end_ns, step->end_ns);
 	return 0;

@@ -54,6 +54,11 @@ static void keep(void *ctx, const void *data, size_t size)
 	","                                                                                        \
 	"\"source\":\"ferrum-bpftrace\"}\n"
 
+/* A step with these members and times, each followed by a comma. */
+#define TIMED(members, times)                                                                      \
+	"{\"event\":\"step_prof\",\"shape\":{" members "\"pid\":7,\"tid\":7,\"start_us\":10},"     \
+	"\"stage_us\":{" times "\"gap\":1},\"source\":\"ferrum-bpftrace\"}\n"
+
 #define WINDOW_OF(pids, epoch_us)                                                                  \
 	"{\"event\":\"window_prof\",\"shape\":{\"pids\":\"" pids                                   \
 	"\",\"epoch_monotonic_us\":" epoch_us                                                      \
@@ -192,6 +197,39 @@ static void calls_are_of_the_step_before_them(void **state)
 	assert_int_equal(sent.steps[0].sums[FBT_FUTEX].calls, 0);
 }
 
+/* The total of an interval is the sum of its threads. */
+static void an_interval_is_as_long_as_the_clock_says(void **state)
+{
+	struct sent sent = send(TIMED("", "\"total\":12000,\"wall\":1000,"));
+
+	(void)state;
+	assert_int_equal(sent.steps[0].thread_ns, 12000 * NS_PER_US);
+	assert_int_equal(sent.steps[0].end_ns - sent.steps[0].start_ns, 1000 * NS_PER_US);
+}
+
+static void limits_other_threads_and_handlers_are_those_of_the_profile(void **state)
+{
+	struct sent sent = send(TIMED(
+		"\"throttled_periods\":3,\"starved_tid\":9,\"signal_handlers\":2,",
+		"\"throttled_all_cpus\":5,\"starved\":6,\"other_threads_cpu\":7,"
+		"\"other_threads_cpu_wait\":8,\"other_threads_blocked\":9,\"signal_handlers\":4,"));
+	const struct fbt_step *step = &sent.steps[0];
+
+	(void)state;
+	assert_int_equal(step->limits.throttled_periods, 3);
+	assert_int_equal(step->limits.throttled_ns, 5 * NS_PER_US);
+	assert_int_equal(step->starved_tid, 9);
+	assert_int_equal(step->starved_ns, 6 * NS_PER_US);
+	assert_int_equal(step->team_ns, 24 * NS_PER_US);
+	assert_int_equal(step->team_cpu_ns, 7 * NS_PER_US);
+	assert_int_equal(step->team_delay_ns, 8 * NS_PER_US);
+	assert_int_equal(step->handlers, 2);
+	assert_int_equal(step->handlers_ns, 4 * NS_PER_US);
+	assert_int_equal(step->header.flags & (FBT_STEP_TEAM_KNOWN | FBT_STEP_TEAM_TIMED |
+					       FBT_STEP_HANDLERS_TIMED),
+			 FBT_STEP_TEAM_KNOWN | FBT_STEP_TEAM_TIMED | FBT_STEP_HANDLERS_TIMED);
+}
+
 static void other_functions_are_not_of_python(void **state)
 {
 	(void)state;
@@ -213,6 +251,8 @@ int main(void)
 		cmocka_unit_test(windows_that_interleave_have_the_steps_of_their_processes),
 		cmocka_unit_test(an_open_window_has_its_steps_before_the_end_of_another),
 		cmocka_unit_test(calls_are_of_the_step_before_them),
+		cmocka_unit_test(an_interval_is_as_long_as_the_clock_says),
+		cmocka_unit_test(limits_other_threads_and_handlers_are_those_of_the_profile),
 		cmocka_unit_test(other_functions_are_not_of_python),
 	};
 
