@@ -234,7 +234,8 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 		return 0;
 	}
 	self->suppressing = false;
-	add_time(&line, window, step->record.start_ns + step_total_ns(step));
+	/* Not the begin and the total: that of an interval is the sum of its threads. */
+	add_time(&line, window, step->record.end_ns);
 	add_step(&line, window, step, escalation);
 	add_cause(&line, window, step, escalation);
 	add_gpu(&line, window, step);

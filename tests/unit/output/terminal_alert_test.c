@@ -101,6 +101,9 @@ static void a_line_begins_with_the_time_of_day(void **state)
 	fixture->window->record.realtime_ns = UINT64_C(1700000000) * 1000 * MS;
 	fixture->window->record.start_ns = 5 * MS;
 	fixture->step.record.start_ns = 1705 * MS;
+	fixture->step.record.end_ns = 2017 * MS;
+	/* The total of an interval, which is not the time that it took. */
+	fixture->step.record.thread_ns = 12 * 312 * MS;
 	escalate(fixture);
 	/* The window began at 22:13:20; the step came 1.7 s later and took 312 ms. */
 	assert_int_equal(strncmp(stderr_text(fixture->errors), "22:13:22 #4711 ", 15), 0);
