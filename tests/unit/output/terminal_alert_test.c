@@ -184,6 +184,16 @@ static void the_process_is_named_if_there_are_several(void **state)
 	assert_one_line(fixture->errors, "#4711 llama_decode of process 42: 312 ms, 15x usual; ");
 }
 
+static void the_process_is_named_if_other_windows_have_others(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_non_null(window__touch_process(fixture->window, 42));
+	sink_alert__name_process(fixture->sink);
+	escalate(fixture);
+	assert_one_line(fixture->errors, "#4711 llama_decode of process 42: 312 ms, 15x usual; ");
+}
+
 static void other_triggers_stand_after_the_reason(void **state)
 {
 	struct fixture *fixture = *state;
@@ -471,6 +481,7 @@ int main(void)
 		TEST(gpu_records_that_are_missing_are_said_to_be),
 		TEST(quiet_says_nothing),
 		TEST(the_process_is_named_if_there_are_several),
+		TEST(the_process_is_named_if_other_windows_have_others),
 		TEST(other_triggers_stand_after_the_reason),
 		TEST(both_names_no_trigger_twice),
 		TEST(a_step_that_was_not_judged_is_not_compared),
