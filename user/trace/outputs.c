@@ -297,12 +297,17 @@ static void leave_room(void *ctx)
 	}
 }
 
-/* A document whose sink failed is incomplete; one that leave_room ended is complete. */
+/*
+ * A document whose sink failed is incomplete; one that leave_room ended is complete. What has no
+ * sink is a copy, and one that ended early is a part of a document.
+ */
 static int settle_product(const struct outputs *outputs, struct product *product)
 {
 	const char *failure =
 		product->sink ? pipeline__end_reason(outputs->pipeline, product->sink) : NULL;
-	bool is_whole = product->end_reason || !failure || !product->sink->is_document;
+	bool is_whole = product->sink
+				? product->end_reason || !failure || !product->sink->is_document
+				: !product->end_reason;
 
 	return window_file_settle(&product->file,
 				  product->end_reason ? product->end_reason : failure, is_whole);
