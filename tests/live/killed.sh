@@ -56,6 +56,27 @@ holds 'what was written is whole lines' "$FBT" validate "$OUT.profile"
 holds 'the partial trace is valid up to its last whole event' "$FBT" validate "$OUT.trace.partial"
 is 'the trace is there as a partial file' "$(find "$TMP" -name 'out.trace.partial' | wc -l)" 1
 
+# A burst of six steps, and then one that hangs: no further piece comes to flush those before it.
+# Hangs are not looked for, since that would be such a piece.
+engine=$ENGINE
+start_engine --steps 0 --sleep-us 100 --slow-futex-every 7 --slow-us 600000000
+hung=$ENGINE
+run_tool -p "$ENGINE" --step engine_step --hang 0 --trace "$TMP/h.json" --profile "$TMP/h.jsonl.gz" \
+	--record "$TMP/h.fbt"
+wait_attached "$TOOL" || not_ok 'the tool attaches to an engine that will hang'
+go
+# shellcheck disable=SC2317,SC2329 # called by name
+has_all_steps()
+{
+	[ "$(grep -o '"name":"engine_step"' "$TMP/h.json.partial" | wc -l)" = 6 ] &&
+		[ "$(gzip -dc "$TMP/h.jsonl.gz" 2>/dev/null | grep -c step_prof)" = 6 ] &&
+		"$FBT" --replay "$TMP/h.fbt.partial" --trace none --profile none 2>/dev/null | grep -q '^6 steps of'
+}
+holds 'the last second is written also if nothing follows' wait_for 60 has_all_steps
+kill -KILL "$TOOL" "$hung"
+wait "$TOOL" "$hung" 2>/dev/null
+ENGINE=$engine
+
 # Compressed files are flushed each second, too.
 # shellcheck disable=SC2317,SC2329 # called by name
 has_lines()

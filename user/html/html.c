@@ -61,8 +61,8 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 	if (err || !self->timelines[kind])
 		return err ? err : -ENOMEM;
 	step_split(step, &parts);
-	timeline__add(self->timelines[kind], self->points.latest.start_ns, step_total_ns(step),
-		      &parts, step->gpu);
+	timeline__add(self->timelines[kind], self->points.latest.start_ns, step_wall_ns(step),
+		      step_total_ns(step), &parts, step->gpu);
 	return 0;
 }
 

@@ -95,10 +95,10 @@ static void widen(struct timeline *timeline)
  * Gives each slot that a step lies in its share of the step's sums; the last one gets what is left
  * by rounding.
  */
-static void spread(struct timeline *timeline, uint64_t start_ns, uint64_t total_ns,
+static void spread(struct timeline *timeline, uint64_t start_ns, uint64_t wall_ns,
 		   uint64_t ns[SUMS])
 {
-	uint64_t end_ns = start_ns + total_ns, at_ns = start_ns;
+	uint64_t end_ns = start_ns + wall_ns, at_ns = start_ns;
 
 	while (at_ns / timeline->width_ns < (end_ns - 1) / timeline->width_ns) {
 		uint64_t index = at_ns / timeline->width_ns;
@@ -117,25 +117,26 @@ static void spread(struct timeline *timeline, uint64_t start_ns, uint64_t total_
 		timeline->slots[at_ns / timeline->width_ns].ns[i] += ns[i];
 }
 
-void timeline__add(struct timeline *timeline, uint64_t start_ns, uint64_t total_ns,
-		   const struct step_parts *parts, const struct step_gpu *gpu)
+void timeline__add(struct timeline *timeline, uint64_t start_ns, uint64_t wall_ns,
+		   uint64_t total_ns, const struct step_parts *parts, const struct step_gpu *gpu)
 {
 	uint64_t ns[SUMS] = {0};
 	uint32_t last;
 
 	/* A capture may hold any figures. */
+	wall_ns = min_u64(max_u64(wall_ns, 1), UINT64_MAX / 2);
 	total_ns = min_u64(max_u64(total_ns, 1), UINT64_MAX / 2);
 	start_ns = min_u64(start_ns, UINT64_MAX / 2);
-	while ((start_ns + total_ns - 1) / timeline->width_ns >= TIMELINE_SLOTS)
+	while ((start_ns + wall_ns - 1) / timeline->width_ns >= TIMELINE_SLOTS)
 		widen(timeline);
 	memcpy(ns, parts->ns, sizeof(parts->ns));
 	if (gpu && gpu->complete) {
 		ns[SUM_GPU_BUSY] = gpu->all.busy_ns;
-		ns[SUM_GPU_KNOWN] = total_ns;
+		ns[SUM_GPU_KNOWN] = wall_ns;
 	}
-	spread(timeline, start_ns, total_ns, ns);
+	spread(timeline, start_ns, wall_ns, ns);
 	timeline->slots[start_ns / timeline->width_ns].bins[bin_of(total_ns)]++;
-	last = (uint32_t)((start_ns + total_ns - 1) / timeline->width_ns);
+	last = (uint32_t)((start_ns + wall_ns - 1) / timeline->width_ns);
 	if (timeline->used <= last)
 		timeline->used = last + 1;
 }

@@ -21,9 +21,12 @@ struct timeline;
 
 struct timeline *timeline__new(void); /* NULL: -ENOMEM */
 
-/* start_ns: since the begin of the window. gpu: NULL if there are no GPU records. */
-void timeline__add(struct timeline *timeline, uint64_t start_ns, uint64_t total_ns,
-		   const struct step_parts *parts, const struct step_gpu *gpu);
+/*
+ * start_ns: since the begin of the window. wall_ns: from begin to end; total_ns: the sum of the
+ * parts, which is more for an interval of several threads. gpu: NULL if there are no GPU records.
+ */
+void timeline__add(struct timeline *timeline, uint64_t start_ns, uint64_t wall_ns,
+		   uint64_t total_ns, const struct step_parts *parts, const struct step_gpu *gpu);
 
 /* The lower bound of a bin, in ns. */
 uint64_t timeline_bin_ns(uint32_t bin);

@@ -540,6 +540,15 @@ int assembler__flush(struct assembler *assembler)
 	return err ? err : result;
 }
 
+struct window assembler__window_so_far(const struct assembler *assembler)
+{
+	struct window window = *assembler->window;
+
+	window.cut_off = true;
+	window.end_ns = assembler->latest_ns;
+	return window;
+}
+
 const struct window *assembler__window(const struct assembler *assembler)
 {
 	return assembler->window;

@@ -48,4 +48,10 @@ void assembler__count_skipped(struct assembler *assembler);
 int assembler__flush(struct assembler *assembler);
 const struct window *assembler__window(const struct assembler *assembler);
 
+/*
+ * Before assembler__flush: the window as if its records were cut off here. What it points to stays
+ * the assembler's, and is valid until the next record.
+ */
+struct window assembler__window_so_far(const struct assembler *assembler);
+
 #endif

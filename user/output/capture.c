@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "model/event.h"
+#include "output/file.h"
 
 /* Twice the longest record, so that a full buffer always has a whole one. */
 #define BUFFER_BYTES (2 * DECODE_RECORD_MAX)
@@ -49,25 +50,32 @@ int capture_write_header(FILE *out)
 
 struct capture_sink {
 	struct sink sink;
-	FILE *out;
+	struct writer writer;
 	int header_err;
 };
 
 static int write_records(struct sink *sink, const void *data, size_t size)
 {
-	const struct capture_sink *capture = (const struct capture_sink *)sink;
+	struct capture_sink *capture = (struct capture_sink *)sink;
+	int err = capture->header_err;
 
-	return capture->header_err ? capture->header_err : capture_write(capture->out, data, size);
+	writer_begin(&capture->writer);
+	if (!err)
+		err = capture_write(capture->writer.file, data, size);
+	return err ? err : writer_end(&capture->writer);
+}
+
+static int poll_writer(struct sink *sink)
+{
+	return writer_poll(&((struct capture_sink *)sink)->writer);
 }
 
 static int finish(struct sink *sink, const struct window *window,
 		  const struct classifier *classifier)
 {
-	const struct capture_sink *capture = (const struct capture_sink *)sink;
+	struct capture_sink *capture = (struct capture_sink *)sink;
 
-	if (capture->header_err)
-		return capture->header_err;
-	return fflush(capture->out) ? -errno : 0;
+	return capture->header_err ? capture->header_err : writer_finish(&capture->writer);
 }
 
 static void free_sink(struct sink *sink)
@@ -86,10 +94,11 @@ struct sink *sink_capture__new(FILE *out)
 		.is_file = true,
 		.is_document = true,
 		.write_records = write_records,
+		.poll = poll_writer,
 		.finish = finish,
 		.free = free_sink,
 	};
-	capture->out = out;
+	capture->writer.file = out;
 	capture->header_err = capture_write_header(out);
 	return &capture->sink;
 }

@@ -76,6 +76,13 @@ static int keep_stale(const struct output *output)
 	return 0;
 }
 
+static int fail_busy(const struct output *output)
+{
+	log_err("%s: another ferrum-bpftrace is writing it; wait or name another file",
+		output->path);
+	return -EBUSY;
+}
+
 /*
  * Takes the temporary file of a run that was killed out of the way. The file of a run that is alive
  * is locked. 0 or -errno, logged.
@@ -89,9 +96,7 @@ static int remove_stale(const struct output *output)
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	if (flock(fd, LOCK_EX | LOCK_NB)) {
-		log_err("%s: another ferrum-bpftrace is writing it; wait or name another file",
-			output->path);
-		err = -EBUSY;
+		err = fail_busy(output);
 	} else if ((!fstat(fd, &file) && file.st_size
 			    ? keep_stale(output)
 			    : unlinkat(output->partial.dir, output->partial.name, 0)) &&
@@ -222,7 +227,10 @@ static int open_lines(struct output *output)
 	return safe_file_fail(output->path, EBUSY);
 }
 
-/* Ends the last member, because a run that was killed has not. */
+/*
+ * Ends the last member, because a run that was killed has not. The one of a run that is alive looks
+ * the same, and would be lost, so that file is locked.
+ */
 static int end_last_member(const struct output *output)
 {
 	struct stat file;
@@ -230,6 +238,9 @@ static int end_last_member(const struct output *output)
 
 	if (fstat(output->fd, &file) || !S_ISREG(file.st_mode))
 		return 0;
+	/* Not every file system has locks. */
+	if (flock(output->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return fail_busy(output);
 	err = gzip_mend(output->fd);
 	if (err != -EBADMSG)
 		return err ? safe_file_fail(output->path, -err) : 0;
@@ -503,20 +514,32 @@ static int keep_error(struct writer *writer, bool failed)
 
 int writer_finish(struct writer *writer)
 {
+	writer->has_more = false;
 	return keep_error(writer, ferror(writer->file) || fflush(writer->file));
 }
 
-int writer_end(struct writer *writer)
+static int flush_if_due(struct writer *writer)
 {
-	uint64_t now_ns;
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
-	if (keep_error(writer, ferror(writer->file)))
-		return writer->err;
-	now_ns = clock_ns(CLOCK_MONOTONIC);
 	if (now_ns - writer->flushed_ns < NS_PER_S)
 		return 0;
 	writer->flushed_ns = now_ns;
 	return writer_finish(writer);
+}
+
+int writer_end(struct writer *writer)
+{
+	writer->has_more = true;
+	return keep_error(writer, ferror(writer->file)) ? writer->err : flush_if_due(writer);
+}
+
+int writer_poll(struct writer *writer)
+{
+	if (writer->err || !writer->has_more)
+		return writer->err;
+	writer_begin(writer);
+	return flush_if_due(writer);
 }
 
 static uint64_t bytes_of(uint64_t blocks, uint64_t block_bytes)

@@ -26,7 +26,8 @@ int output__create(struct output **output, const char *path);
 
 /*
  * Opens PATH for appending lines (O_APPEND, no temporary name), and creates it if it is missing. If
- * the last line has no newline, it gets one first. Errors as output__create.
+ * the last line has no newline, it gets one first. Errors as output__create; -EBUSY only for names
+ * that end with .gz, as others may append to the same lines.
  */
 int output__append(struct output **output, const char *path);
 
@@ -65,8 +66,9 @@ void output__free(struct output *output);
  * written between writer_begin and writer_end is a piece.
  */
 struct writer {
-	FILE *file; /* not owned */
-	int err;    /* 0 or -errno */
+	FILE *file;    /* not owned */
+	int err;       /* 0 or -errno */
+	bool has_more; /* pieces that were not flushed */
 	uint64_t flushed_ns;
 };
 
@@ -77,6 +79,12 @@ void writer_begin(struct writer *writer);
  * loses only the last second. 0, or the stream's first error.
  */
 int writer_end(struct writer *writer);
+
+/*
+ * Between pieces, now and then: flushes what writer_end has not, once a second has passed, since
+ * the next piece may be long in coming. 0, or the stream's first error.
+ */
+int writer_poll(struct writer *writer);
 
 /* Ends the last piece and flushes the stream. 0, or the stream's first error. */
 int writer_finish(struct writer *writer);

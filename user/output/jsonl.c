@@ -794,6 +794,11 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 	return put_escalation_prof(to_jsonl(sink), window, step, escalation);
 }
 
+static int poll_stream(struct sink *sink)
+{
+	return writer_poll(&to_jsonl(sink)->stream);
+}
+
 static int finish(struct sink *sink, const struct window *window,
 		  const struct classifier *classifier)
 {
@@ -827,6 +832,7 @@ struct sink *sink_jsonl__new(int fd, FILE *stream, const struct metadata *metada
 		.write_step = write_step,
 		.write_escalation = write_escalation,
 		.write_hang = write_hang,
+		.poll = poll_stream,
 		.finish = finish,
 		.free = free_jsonl,
 	};

@@ -12,7 +12,7 @@
 
 /*
  * Writes each line with one write(2) to fd, which stays the caller's; or to stream, if that is not
- * NULL, and flushes it each second. metadata is borrowed. NULL: -ENOMEM.
+ * NULL, and flushes that each second. metadata is borrowed. NULL: -ENOMEM.
  */
 struct sink *sink_jsonl__new(int fd, FILE *stream, const struct metadata *metadata);
 

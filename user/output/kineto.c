@@ -361,6 +361,11 @@ static int end_piece(struct kineto_file *file, int err)
 	return err ? err : writer_end(&file->writer);
 }
 
+static int poll_writer(struct sink *sink)
+{
+	return writer_poll(&to_kineto(sink)->file.writer);
+}
+
 /* HTA takes a slice of this name for an iteration. The step's own name is in the args. */
 static int write_step(struct sink *sink, const struct window *window, const struct step *step)
 {
@@ -510,6 +515,7 @@ struct sink *sink_kineto__new(FILE *out, const struct kineto_options *options)
 		.write_calls = write_calls,
 		.write_call = write_call,
 		.write_gpu = write_gpu,
+		.poll = poll_writer,
 		.finish = finish,
 		.free = free_kineto,
 	};

@@ -268,25 +268,29 @@ static struct output_state *find_output(const struct pipeline *pipeline, const s
 	return NULL;
 }
 
-static void finish_output(struct pipeline *pipeline, struct output_state *output)
+static void finish_output(struct pipeline *pipeline, struct output_state *output,
+			  const struct window *window)
 {
 	if (output->err || output->finished)
 		return;
 	output->finished = true;
 	if (output->sink->finish)
 		check_sink(pipeline, output,
-			   output->sink->finish(output->sink, pipeline__window(pipeline),
-						pipeline->classifier));
+			   output->sink->finish(output->sink, window, pipeline->classifier));
 }
 
 bool pipeline__end_sink(struct pipeline *pipeline, const struct sink *sink, int err)
 {
 	struct output_state *output = find_output(pipeline, sink);
+	struct window so_far;
 
 	if (!output || output->err)
 		return false;
-	if (sink->is_document)
-		finish_output(pipeline, output);
+	if (sink->is_document) {
+		so_far = assembler__window_so_far(pipeline->assembler);
+		finish_output(pipeline, output,
+			      pipeline->ended ? pipeline__window(pipeline) : &so_far);
+	}
 	if (!output->err)
 		output->err = err;
 	keep_first(&pipeline->first_err, err);
@@ -307,7 +311,7 @@ void pipeline__finish_files(struct pipeline *pipeline)
 	pipeline->ended = true;
 	vec_for_each (output, &pipeline->outputs) {
 		if (output->sink->is_file)
-			finish_output(pipeline, output);
+			finish_output(pipeline, output, pipeline__window(pipeline));
 	}
 }
 
@@ -315,7 +319,7 @@ int pipeline__finish(struct pipeline *pipeline)
 {
 	pipeline__finish_files(pipeline);
 	vec_for_each (output, &pipeline->outputs)
-		finish_output(pipeline, output);
+		finish_output(pipeline, output, pipeline__window(pipeline));
 	return pipeline->first_err;
 }
 

@@ -29,6 +29,7 @@ struct sink_alert {
 	struct sink sink; /* must be first: the pipeline holds a pointer to it */
 	struct escalation_thresholds thresholds;
 	bool suppressing; /* the rate limit is exceeded, which was logged */
+	bool names_process;
 };
 
 /* Local time of day. time_ns is of the records' clock. */
@@ -45,14 +46,14 @@ static void add_time(struct line *line, const struct window *window, uint64_t ti
 }
 
 static void add_step(struct line *line, const struct window *window, const struct step *step,
-		     const struct escalation *escalation)
+		     const struct escalation *escalation, bool names_process)
 {
 	double times = (double)step_total_ns(step) / (double)escalation->usual_ns;
 	char name[4 * NAME_WIDTH + 1];
 
 	shorten_name(name, sizeof(name), window__kind_name(window, step->record.kind), NAME_WIDTH);
 	line_add(line, "#%" PRIu64 " %s", step->number, name);
-	if (window->processes.count > 1)
+	if (names_process || window->processes.count > 1)
 		line_add(line, " of process %" PRIu32 ":", step->record.tgid);
 	line_add(line, " %s", FORMAT_TIME(step_total_ns(step)));
 	/* A step with little work may be wrong and yet take no longer than others of its class. */
@@ -234,8 +235,9 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 		return 0;
 	}
 	self->suppressing = false;
-	add_time(&line, window, step->record.start_ns + step_total_ns(step));
-	add_step(&line, window, step, escalation);
+	/* Not the begin and the total: that of an interval is the sum of its threads. */
+	add_time(&line, window, step->record.end_ns);
+	add_step(&line, window, step, escalation, self->names_process);
 	add_cause(&line, window, step, escalation);
 	add_gpu(&line, window, step);
 	add_flaw(&line, window, step);
@@ -285,6 +287,11 @@ static int finish_alerts(struct sink *sink, const struct window *window,
 static void free_sink(struct sink *sink)
 {
 	free(sink);
+}
+
+void sink_alert__name_process(struct sink *sink)
+{
+	((struct sink_alert *)sink)->names_process = true;
 }
 
 struct sink *sink_alert__new(const struct escalation_thresholds *thresholds)

@@ -12,6 +12,9 @@
  */
 struct sink *sink_alert__new(const struct escalation_thresholds *thresholds);
 
+/* From here on names the process, also if the window has only one: other windows are open too. */
+void sink_alert__name_process(struct sink *sink);
+
 /* The status line, once a second: steps/s, p50, share of syscalls, lost records. */
 struct sink *sink_status__new(void); /* NULL: -ENOMEM */
 

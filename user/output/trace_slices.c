@@ -492,6 +492,11 @@ bool lane_name(uint32_t lane, char name[LANE_NAME_SIZE])
 	return true;
 }
 
+static int poll_writer(struct sink *sink)
+{
+	return writer_poll(&to_slices(sink)->writer);
+}
+
 struct sink *sink_slices__new(FILE *out, struct trace_encoder *encoder)
 {
 	struct slices_sink *slices = calloc(1, sizeof(*slices));
@@ -513,6 +518,7 @@ struct sink *sink_slices__new(FILE *out, struct trace_encoder *encoder)
 		.write_call = write_call,
 		.write_iteration = write_iteration,
 		.write_gpu = write_gpu,
+		.poll = poll_writer,
 		.finish = finish,
 		.free = free_slices,
 	};

@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "model/step.h"
 #include "model/syscalls.h"
+#include "profile/last_window.h"
 #include "profile/profile.h"
 
 /* Longer times than 292 years are no times. */
@@ -30,8 +31,8 @@ typedef VEC(struct kind_name) kind_vec;
 
 struct records {
 	const struct record_output *output;
-	uint64_t window;  /* the one that is wanted, from 0 */
-	uint64_t current; /* the one that is read */
+	const struct last_window *window; /* the one that is wanted */
+	uint64_t position;		  /* of the event that is read, as in last_window.h */
 	uint64_t start_ns;
 	uint64_t end_ns; /* latest time seen */
 	bool has_end;
@@ -46,14 +47,13 @@ struct records {
 	uint64_t steps;
 };
 
-/* The first pass: how many windows there are, and the members and functions of the last one. */
+/* The first two passes: which window is the last one, then its members and functions. */
 struct survey {
-	uint64_t windows;
-	uint64_t steps_after; /* the last window_prof */
+	struct last_window *window;
+	uint64_t position; /* as in records */
 	struct json_object *shape;
 	uint64_t total_us;
 	kind_vec kinds;
-	kind_vec kinds_after; /* the last window_prof */
 };
 
 static void clear_kinds(kind_vec *kinds)
@@ -114,44 +114,19 @@ static int survey_step(struct survey *survey, struct json_object *shape)
 
 	if (!name)
 		return 0;
-	kind = find_name(&survey->kinds_after, name);
+	kind = find_name(&survey->kinds, name);
 	if (kind)
 		return add_args(kind, shape);
-	if (survey->kinds_after.count == FBT_KIND_COUNT - 1)
+	if (survey->kinds.count == FBT_KIND_COUNT - 1)
 		return 0;
 	made.name = strdup(name);
 	if (!made.name)
 		return -ENOMEM;
-	if (vec_push(&survey->kinds_after, made)) {
+	if (vec_push(&survey->kinds, made)) {
 		free(made.name);
 		return -ENOMEM;
 	}
-	return add_args(&survey->kinds_after.items[survey->kinds_after.count - 1], shape);
-}
-
-static void keep_kinds(struct survey *survey)
-{
-	clear_kinds(&survey->kinds);
-	survey->kinds = survey->kinds_after;
-	survey->kinds_after = (kind_vec){0};
-}
-
-static int survey_event(void *ctx, const struct profile_event *event)
-{
-	struct survey *survey = ctx;
-
-	if (!strcmp(event->name, "step_prof")) {
-		survey->steps_after++;
-		return survey_step(survey, event->shape);
-	}
-	survey->windows++;
-	survey->steps_after = 0;
-	keep_kinds(survey);
-	json_object_put(survey->shape);
-	survey->shape = json_object_get(event->shape);
-	survey->total_us = 0;
-	profile_uint(event->stage_us, "total", &survey->total_us);
-	return 0;
+	return add_args(&survey->kinds.items[survey->kinds.count - 1], shape);
 }
 
 static bool is_step_or_window(const char *name)
@@ -189,6 +164,32 @@ static uint64_t get_count(struct json_object *shape, const char *key)
 static uint32_t get_u32(struct json_object *shape, const char *key)
 {
 	return (uint32_t)min_u64(get_count(shape, key), UINT32_MAX);
+}
+
+/* The first pass. */
+static int find_window(void *ctx, const struct profile_event *event)
+{
+	struct survey *survey = ctx;
+
+	if (!strcmp(event->name, "step_prof"))
+		return last_window__add_step(survey->window, get_u32(event->shape, "pid"));
+	return last_window__add_end(survey->window, profile_string(event->shape, "pids"));
+}
+
+/* The second pass. */
+static int survey_event(void *ctx, const struct profile_event *event)
+{
+	struct survey *survey = ctx;
+
+	survey->position++;
+	if (last_window__ends_at(survey->window, survey->position)) {
+		survey->shape = json_object_get(event->shape);
+		profile_uint(event->stage_us, "total", &survey->total_us);
+	}
+	if (strcmp(event->name, "step_prof") != 0 ||
+	    !last_window__has_step(survey->window, survey->position, get_u32(event->shape, "pid")))
+		return 0;
+	return survey_step(survey, event->shape);
 }
 
 static int send_window(struct records *records, struct json_object *shape)
@@ -345,6 +346,31 @@ static void fill_flags(struct fbt_step *step, const struct profile_event *event,
 		step->header.flags |= FBT_STEP_PROFILED;
 }
 
+/* The time of other threads, the thread that had no CPU, and signal handlers. */
+static void fill_hidden(struct fbt_step *step, const struct profile_event *event)
+{
+	struct json_object *shape = event->shape, *stage_us = event->stage_us;
+
+	if (has_time(stage_us, "starved")) {
+		step->header.flags |= FBT_STEP_TEAM_KNOWN;
+		step->starved_tid = get_u32(shape, "starved_tid");
+		step->starved_ns = get_ns(stage_us, "starved");
+	}
+	if (has_time(stage_us, "other_threads_cpu")) {
+		step->header.flags |= FBT_STEP_TEAM_TIMED;
+		step->team_cpu_ns = get_ns(stage_us, "other_threads_cpu");
+		step->team_delay_ns = get_ns(stage_us, "other_threads_cpu_wait");
+		step->team_ns = step->team_cpu_ns + step->team_delay_ns;
+		step->team_ns =
+			add_saturating(step->team_ns, get_ns(stage_us, "other_threads_blocked"));
+	}
+	step->handlers = get_u32(shape, "signal_handlers");
+	step->handlers_left = get_u32(shape, "signal_handlers_left");
+	step->handlers_ns = get_ns(stage_us, "signal_handlers");
+	if (step->handlers || step->handlers_left)
+		step->header.flags |= FBT_STEP_HANDLERS_TIMED;
+}
+
 /* They are part of the time on a CPU. */
 static void fill_faults(struct fbt_step *step, struct json_object *stage_us)
 {
@@ -402,7 +428,6 @@ static int take_step(struct records *records, const struct profile_event *event)
 	uint32_t tgid = get_u32(event->shape, "pid");
 	int err;
 
-	flush_step(records);
 	if (!tgid)
 		return 0;
 	err = touch_process(records, tgid);
@@ -419,17 +444,22 @@ static int take_step(struct records *records, const struct profile_event *event)
 	step->minor_faults = get_u32(event->shape, "minor_faults");
 	step->major_faults = get_u32(event->shape, "major_faults");
 	step->limits.memory_hits = get_u32(event->shape, "memory_limit_hits");
+	step->limits.throttled_periods = get_u32(event->shape, "throttled_periods");
+	step->limits.throttled_ns = get_ns(event->stage_us, "throttled_all_cpus");
 	step->polls = get_u32(event->shape, "polls");
 	step->lost_calls = get_count(event->shape, "lost_calls");
 	fill_args(step, kind, event->shape);
 	fill_flags(step, event, with_calls);
 	step->thread_ns = get_ns(event->stage_us, "total");
 	step->start_ns = add_saturating(records->start_ns, get_ns(event->shape, "start_us"));
-	step->end_ns = add_saturating(step->start_ns,
-				      max_u64(get_ns(event->stage_us, "wall"), step->thread_ns));
+	/* The total of an interval is the sum of its threads. */
+	step->end_ns = add_saturating(step->start_ns, has_time(event->stage_us, "wall")
+							      ? get_ns(event->stage_us, "wall")
+							      : step->thread_ns);
 	step->gap_ns = get_ns(event->stage_us, "gap");
 	step->gap_syscall_ns = get_ns(event->stage_us, "gap_syscall");
 	step->other_syscall_ns = get_ns(event->stage_us, "other_threads_syscall");
+	fill_hidden(step, event);
 	fill_parts(records, event->stage_us, with_calls);
 	records->end_ns = max_u64(records->end_ns, step->end_ns);
 	return 0;
@@ -469,21 +499,21 @@ static int take_event(void *ctx, const struct profile_event *event)
 {
 	struct records *records = ctx;
 
-	if (!strcmp(event->name, "window_prof")) {
-		if (records->current == records->window) {
-			flush_step(records);
-			send_lost(records, event->shape);
-			records->has_end = true;
-		}
-		records->current++;
+	if (!is_step_or_window(event->name)) {
+		take_calls(records, event);
 		return 0;
 	}
-	if (records->current != records->window)
+	records->position++;
+	flush_step(records);
+	if (last_window__ends_at(records->window, records->position)) {
+		send_lost(records, event->shape);
+		records->has_end = true;
+	}
+	if (strcmp(event->name, "step_prof") != 0 ||
+	    !last_window__has_step(records->window, records->position,
+				   get_u32(event->shape, "pid")))
 		return 0;
-	if (!strcmp(event->name, "step_prof"))
-		return take_step(records, event);
-	take_calls(records, event);
-	return 0;
+	return take_step(records, event);
 }
 
 static int read_file(const char *path, const struct profile_reader *reader,
@@ -502,14 +532,15 @@ static int read_file(const char *path, const struct profile_reader *reader,
 	return err;
 }
 
-static void tell(const char *path, const struct survey *survey, const struct records *records,
+static void tell(const char *path, const struct records *records,
 		 const struct profile_counts *counts)
 {
+	uint64_t windows = last_window__count(records->window);
+
 	log_info("a profile has no calls, stacks, threads and GPU records: causes are found by "
 		 "sums of calls only; its own are in its escalation_prof lines");
-	if (survey->windows > 1)
-		log_warn("%s: %" PRIu64 " windows: only the last one is shown", path,
-			 survey->windows);
+	if (windows > 1)
+		log_warn("%s: %" PRIu64 " windows: only the last one is shown", path, windows);
 	if (counts->bad)
 		log_warn("%s: %" PRIu64 " damaged lines are left out, the first is line %" PRIu64
 			 ": %s",
@@ -536,32 +567,37 @@ static int send_all(const char *path, struct records *records, const struct surv
 		end.end_ns = max_u64(end.end_ns, add_saturating(records->start_ns, us * NS_PER_US));
 		record_send(records->output, &end, sizeof(end), FBT_EVENT_WINDOW_END);
 	}
-	tell(path, survey, records, &counts);
+	tell(path, records, &counts);
 	return 0;
+}
+
+/* What must be known before the first record is sent. */
+static int survey_file(const char *path, struct survey *survey)
+{
+	const struct profile_reader first = {is_step_or_window, find_window, survey};
+	const struct profile_reader second = {is_step_or_window, survey_event, survey};
+	struct profile_counts counts = {0}, again = {0};
+	int err = read_file(path, &first, &counts);
+
+	if (!err && !counts.events) {
+		log_err("%s: no steps of ferrum-bpftrace in %" PRIu64 " lines", path, counts.lines);
+		return -EBADMSG;
+	}
+	return err ? err : read_file(path, &second, &again);
 }
 
 int profile_send_records(const char *path, const struct record_output *output)
 {
-	struct survey survey = {0};
-	struct records records = {.output = output};
-	const struct profile_reader reader = {is_step_or_window, survey_event, &survey};
-	struct profile_counts counts = {0};
-	int err = read_file(path, &reader, &counts);
+	struct survey survey = {.window = last_window__new()};
+	struct records records = {.output = output, .window = survey.window};
+	int err = survey.window ? survey_file(path, &survey) : -ENOMEM;
 
-	/* A window that has no end is shown if there is no other. */
-	records.window = survey.windows ? survey.windows - 1 : 0;
-	if (!survey.windows)
-		keep_kinds(&survey);
 	records.kinds = survey.kinds;
-	if (!err && !counts.events) {
-		log_err("%s: no steps of ferrum-bpftrace in %" PRIu64 " lines", path, counts.lines);
-		err = -EBADMSG;
-	}
 	if (!err)
 		err = send_all(path, &records, &survey);
 	json_object_put(survey.shape);
 	clear_kinds(&records.kinds);
-	clear_kinds(&survey.kinds_after);
 	vec_free(&records.pids);
+	last_window__free(survey.window);
 	return err;
 }

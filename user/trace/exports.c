@@ -94,6 +94,17 @@ static int open_outputs(struct exports *exports, struct export_entry *entry)
 	return err;
 }
 
+/* Each window has one process, so only here it is known that there are several. */
+static void name_processes(const struct exports *exports)
+{
+	if (exports->list.count < 2)
+		return;
+	vec_for_each (entry, &exports->list) {
+		if ((*entry)->outputs)
+			outputs__name_process((*entry)->outputs);
+	}
+}
+
 /*
  * Adds an export. If its outputs cannot be opened, it is listed too, but takes no records. 0, or
  * -errno, logged.
@@ -119,9 +130,11 @@ static int add_export(struct exports *exports, uint32_t tgid, struct export_entr
 				     exports->shared->ctx);
 	if (!err && exports->shared->add_sinks)
 		err = exports->shared->add_sinks(exports->shared->sinks_ctx, entry->outputs);
-	if (!err)
-		entry->records = outputs__records(entry->outputs);
-	return err;
+	if (err)
+		return err;
+	entry->records = outputs__records(entry->outputs);
+	name_processes(exports);
+	return 0;
 }
 
 static struct exports *new_exports(struct exports_shared *shared, uint32_t tgid)

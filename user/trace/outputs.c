@@ -53,6 +53,7 @@ struct outputs {
 	struct pipeline *pipeline;
 	struct product products[PRODUCTS];
 	struct sink *status; /* owned by the pipeline; NULL: not on a terminal */
+	struct sink *alert;  /* owned by the pipeline; NULL: a live view shows escalations */
 	const char *report_lines[PRODUCTS + 1];
 	/* Of PyTorch's profiler: */
 	const struct options *options; /* borrowed, to name its files */
@@ -252,6 +253,12 @@ static int add_report(struct outputs *outputs, const struct options *options)
 	return add_sink(outputs, sink_report__new(stdout, &report));
 }
 
+static int add_alert(struct outputs *outputs, const struct options *options)
+{
+	outputs->alert = sink_alert__new(&options->judging.classify.thresholds);
+	return add_sink(outputs, outputs->alert);
+}
+
 static int add_status(struct outputs *outputs, const struct options *options)
 {
 	if (options->mode != MODE_TRACE || options->top || !isatty(STDERR_FILENO) ||
@@ -290,12 +297,17 @@ static void leave_room(void *ctx)
 	}
 }
 
-/* A document whose sink failed is incomplete; one that leave_room ended is complete. */
+/*
+ * A document whose sink failed is incomplete; one that leave_room ended is complete. What has no
+ * sink is a copy, and one that ended early is a part of a document.
+ */
 static int settle_product(const struct outputs *outputs, struct product *product)
 {
 	const char *failure =
 		product->sink ? pipeline__end_reason(outputs->pipeline, product->sink) : NULL;
-	bool is_whole = product->end_reason || !failure || !product->sink->is_document;
+	bool is_whole = product->sink
+				? product->end_reason || !failure || !product->sink->is_document
+				: !product->end_reason;
 
 	return window_file_settle(&product->file,
 				  product->end_reason ? product->end_reason : failure, is_whole);
@@ -396,7 +408,7 @@ int outputs__open(struct outputs **result, const struct options *options,
 		err = add_files(outputs, options, metadata);
 	/* A live view shows escalations itself. */
 	if (!err && !options->top)
-		err = add_sink(outputs, sink_alert__new(&options->judging.classify.thresholds));
+		err = add_alert(outputs, options);
 	if (!err)
 		err = add_report(outputs, options);
 	if (!err)
@@ -481,6 +493,12 @@ struct record_output outputs__records(struct outputs *outputs)
 const struct window *outputs__window(const struct outputs *outputs)
 {
 	return pipeline__window(outputs->pipeline);
+}
+
+void outputs__name_process(struct outputs *outputs)
+{
+	if (outputs->alert)
+		sink_alert__name_process(outputs->alert);
 }
 
 void outputs__poll(struct outputs *outputs)

@@ -39,6 +39,9 @@ int outputs__add_sink(struct outputs *outputs, struct sink *sink);
 
 const struct window *outputs__window(const struct outputs *outputs);
 
+/* Other windows are open too, so that messages must say of which process they are. */
+void outputs__name_process(struct outputs *outputs);
+
 /* Does background work and checks the disks. Call every few milliseconds. */
 void outputs__poll(struct outputs *outputs);
 

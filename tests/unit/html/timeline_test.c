@@ -17,7 +17,7 @@ static void add(struct timeline *timeline, uint64_t at_ms, uint64_t total_ns)
 {
 	struct step_parts parts = {.ns = {[STEP_OWN] = total_ns - 1, [STEP_AWAIT] = 1}};
 
-	timeline__add(timeline, at_ms * MS, total_ns, &parts, NULL);
+	timeline__add(timeline, at_ms * MS, total_ns, total_ns, &parts, NULL);
 }
 
 /* What timeline__write writes, as one object; the caller puts it. */
@@ -138,9 +138,9 @@ static void a_long_step_is_spread_over_the_slots_that_it_lies_in(void **state)
 	uint64_t known_ns = 0;
 
 	assert_non_null(timeline);
-	timeline__add(timeline, MS / 2, 2 * MS, &parts, &gpu);
+	timeline__add(timeline, MS / 2, 2 * MS, 2 * MS, &parts, &gpu);
 	gpu.complete = false;
-	timeline__add(timeline, 5 * MS, 1000, &parts, &gpu);
+	timeline__add(timeline, 5 * MS, 1000, 1000, &parts, &gpu);
 	all = written(timeline);
 	slots = member(member(all, "timeline"), "slots");
 	assert_int_equal(json_object_array_length(slots), 6);
@@ -158,6 +158,27 @@ static void a_long_step_is_spread_over_the_slots_that_it_lies_in(void **state)
 	timeline__free(timeline);
 }
 
+/* Its parts are sums of threads, so they are more than its time. */
+static void an_interval_lies_where_the_clock_says(void **state)
+{
+	struct timeline *timeline = timeline__new();
+	struct step_parts parts = {.ns = {[STEP_OWN] = 12 * MS}};
+	struct json_object *all, *slots, *bin;
+
+	(void)state;
+	assert_non_null(timeline);
+	timeline__add(timeline, MS, MS, 12 * MS, &parts, NULL);
+	all = written(timeline);
+	slots = member(member(all, "timeline"), "slots");
+	assert_int_equal(json_object_array_length(slots), 2);
+	assert_int_equal(item(member(json_object_array_get_idx(slots, 1), "parts"), STEP_OWN),
+			 12 * MS);
+	bin = json_object_array_get_idx(member(json_object_array_get_idx(slots, 1), "bins"), 0);
+	assert_true(timeline_bin_ns((uint32_t)item(bin, 0)) > 10 * MS);
+	json_object_put(all);
+	timeline__free(timeline);
+}
+
 /* A capture may hold any figures. */
 static void times_that_cannot_be_do_no_harm(void **state)
 {
@@ -165,8 +186,8 @@ static void times_that_cannot_be_do_no_harm(void **state)
 	struct step_parts parts = {.ns = {[STEP_OWN] = UINT64_MAX}};
 
 	assert_non_null(timeline);
-	timeline__add(timeline, UINT64_MAX, UINT64_MAX, &parts, NULL);
-	timeline__add(timeline, 0, 0, &parts, NULL);
+	timeline__add(timeline, UINT64_MAX, UINT64_MAX, UINT64_MAX, &parts, NULL);
+	timeline__add(timeline, 0, 0, 0, &parts, NULL);
 	json_object_put(written(timeline));
 	timeline__free(timeline);
 }
@@ -178,6 +199,7 @@ int main(void)
 		cmocka_unit_test(a_step_is_in_the_slot_of_its_begin_and_the_bin_of_its_length),
 		cmocka_unit_test(sums_stay_exact_in_a_long_window),
 		cmocka_unit_test(a_long_step_is_spread_over_the_slots_that_it_lies_in),
+		cmocka_unit_test(an_interval_lies_where_the_clock_says),
 		cmocka_unit_test(times_that_cannot_be_do_no_harm),
 	};
 

@@ -11,6 +11,8 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/gzip.h"
 #include "output/file.h"
 #include "output_fixture.h"
 
@@ -198,6 +200,51 @@ static void append_keeps_what_is_there(void **state)
 	assert_text(fixture->path, "one\ntwo\n");
 }
 
+/* Its member has no end yet, as that of a run that was killed. */
+static void append_refuses_a_compressed_file_that_another_run_is_writing(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *first = NULL, *second = NULL;
+	char path[128], text[32] = "";
+	FILE *in;
+
+	snprintf(path, sizeof(path), "%s/profile.jsonl.gz", fixture->dir);
+	assert_int_equal(output__append(&first, path), 0);
+	fputs("one\n", output__file(first));
+	fflush(output__file(first));
+	assert_int_equal(output__append(&second, path), -EBUSY);
+	assert_null(second);
+	assert_one_message(fixture, "another ferrum-bpftrace");
+	fputs("two\n", output__file(first));
+	assert_int_equal(output__commit(first), 0);
+	output__free(first);
+	in = gzip_open_input(path);
+	assert_non_null(in);
+	assert_int_equal(fread(text, 1, sizeof(text) - 1, in), 8);
+	fclose(in);
+	assert_string_equal(text, "one\ntwo\n");
+}
+
+/* What the last second had is flushed also if no further piece comes. */
+static void a_writer_flushes_when_it_is_polled(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+	struct writer writer = {.flushed_ns = clock_ns(CLOCK_MONOTONIC)};
+
+	assert_int_equal(output__create(&output, fixture->path), 0);
+	writer.file = output__file(output);
+	writer_begin(&writer);
+	fputs("piece", writer.file);
+	assert_int_equal(writer_end(&writer), 0);
+	assert_int_equal(writer_poll(&writer), 0);
+	assert_text(fixture->partial, "");
+	writer.flushed_ns -= NS_PER_S;
+	assert_int_equal(writer_poll(&writer), 0);
+	assert_text(fixture->partial, "piece");
+	output__discard(output);
+}
+
 static void append_ends_a_line_that_was_cut_off(void **state)
 {
 	struct fixture *fixture = *state;
@@ -297,7 +344,9 @@ int main(void)
 		TEST(commit_leaves_a_file_with_two_names_alone),
 		TEST(commit_tells_of_a_temporary_file_that_was_replaced),
 		TEST(append_keeps_what_is_there),
+		TEST(a_writer_flushes_when_it_is_polled),
 		TEST(append_ends_a_line_that_was_cut_off),
+		TEST(append_refuses_a_compressed_file_that_another_run_is_writing),
 		TEST(a_character_device_is_written_to_as_it_is),
 		TEST(discard_leaves_nothing_that_was_not_there),
 		TEST(discard_keeps_a_profile_that_was_there),

@@ -20,6 +20,8 @@ struct letter_sink {
 	int step_result;
 	int call_result;
 	int finish_result;
+	uint64_t end_ns; /* the window's, at the end */
+	bool cut_off;
 };
 
 struct fixture {
@@ -58,6 +60,8 @@ static int letter_finish(struct sink *sink, const struct window *window,
 {
 	struct letter_sink *self = (struct letter_sink *)sink;
 
+	self->end_ns = window->end_ns;
+	self->cut_off = window->cut_off;
 	return note(self, window->end_ns ? 'f' : '?', self->finish_result);
 }
 
@@ -373,7 +377,24 @@ static void a_sink_that_is_ended_is_finished_if_a_document_and_gets_nothing_more
 	assert_null(pipeline__end_reason(fixture->pipeline, NULL));
 	assert_int_equal(pipeline__finish(fixture->pipeline), -ENOSPC);
 	pipeline__wait(fixture->pipeline);
-	assert_string_equal(fixture->log, "AsBsCsAsBsCsA?CfCw");
+	assert_string_equal(fixture->log, "AsBsCsAsBsCsAfCfCw");
+}
+
+/* It has a window all the same: up to what came last. */
+static void a_document_that_is_ended_early_has_a_window_that_is_cut_off(void **state)
+{
+	struct fixture *fixture = *state;
+	struct letter_sink *a = add_letter(fixture, 'A');
+	struct letter_sink *b = add_letter(fixture, 'B');
+
+	a->sink.is_document = true;
+	add_two_steps(fixture);
+	push(fixture);
+	assert_true(pipeline__end_sink(fixture->pipeline, &a->sink, -ENOSPC));
+	assert_true(a->cut_off);
+	assert_int_equal(pipeline__window(fixture->pipeline)->end_ns, 0);
+	assert_int_equal(pipeline__finish(fixture->pipeline), -ENOSPC);
+	assert_int_equal(a->end_ns, b->end_ns);
 }
 
 static void a_sink_that_failed_is_not_ended(void **state)
@@ -412,6 +433,7 @@ int main(void)
 		PIPELINE_TEST(the_watch_looks_after_so_many_items),
 		PIPELINE_TEST(sinks_are_waited_for_after_the_end_if_they_did_not_fail),
 		PIPELINE_TEST(a_sink_that_is_ended_is_finished_if_a_document_and_gets_nothing_more),
+		PIPELINE_TEST(a_document_that_is_ended_early_has_a_window_that_is_cut_off),
 		PIPELINE_TEST(a_sink_that_failed_is_not_ended),
 	};
 

@@ -101,6 +101,9 @@ static void a_line_begins_with_the_time_of_day(void **state)
 	fixture->window->record.realtime_ns = UINT64_C(1700000000) * 1000 * MS;
 	fixture->window->record.start_ns = 5 * MS;
 	fixture->step.record.start_ns = 1705 * MS;
+	fixture->step.record.end_ns = 2017 * MS;
+	/* The total of an interval, which is not the time that it took. */
+	fixture->step.record.thread_ns = 12 * 312 * MS;
 	escalate(fixture);
 	/* The window began at 22:13:20; the step came 1.7 s later and took 312 ms. */
 	assert_int_equal(strncmp(stderr_text(fixture->errors), "22:13:22 #4711 ", 15), 0);
@@ -177,6 +180,16 @@ static void the_process_is_named_if_there_are_several(void **state)
 
 	assert_non_null(window__touch_process(fixture->window, 42));
 	assert_non_null(window__touch_process(fixture->window, 43));
+	escalate(fixture);
+	assert_one_line(fixture->errors, "#4711 llama_decode of process 42: 312 ms, 15x usual; ");
+}
+
+static void the_process_is_named_if_other_windows_have_others(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_non_null(window__touch_process(fixture->window, 42));
+	sink_alert__name_process(fixture->sink);
 	escalate(fixture);
 	assert_one_line(fixture->errors, "#4711 llama_decode of process 42: 312 ms, 15x usual; ");
 }
@@ -468,6 +481,7 @@ int main(void)
 		TEST(gpu_records_that_are_missing_are_said_to_be),
 		TEST(quiet_says_nothing),
 		TEST(the_process_is_named_if_there_are_several),
+		TEST(the_process_is_named_if_other_windows_have_others),
 		TEST(other_triggers_stand_after_the_reason),
 		TEST(both_names_no_trigger_twice),
 		TEST(a_step_that_was_not_judged_is_not_compared),

@@ -158,6 +158,28 @@ static void each_has_its_report(void **state)
 	assert_int_equal(count_text(fixture->text, "./ferrum_trace_pid8_"), 1);
 }
 
+/* Each window has only one process. */
+static void messages_name_the_process_if_there_are_several(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_manual *manual;
+
+	begin(fixture);
+	send_target(fixture, 7);
+	manual = stream_add(&fixture->stream, FBT_EVENT_MANUAL, sizeof(*manual), NULL, 0);
+	manual->time_ns = 1500;
+	send_step(fixture, 7, 2000);
+	assert_non_null(strstr(stderr_text(fixture->errors), "#1 decode 100 ns"));
+	send_target(fixture, 8);
+	manual = stream_add(&fixture->stream, FBT_EVENT_MANUAL, sizeof(*manual), NULL, 0);
+	manual->time_ns = 2500;
+	send_step(fixture, 7, 3000);
+	send_step(fixture, 8, 4000);
+	assert_non_null(strstr(stderr_text(fixture->errors), "#2 decode of process 7: 100 ns"));
+	assert_non_null(strstr(stderr_text(fixture->errors), "#1 decode of process 8: 100 ns"));
+	assert_int_equal(end(fixture), 0);
+}
+
 static void each_window_bears_its_own_tag(void **state)
 {
 	struct fixture *fixture = *state;
@@ -399,6 +421,7 @@ int main(void)
 		TEST(one_export_that_cannot_be_opened_is_an_error),
 		TEST(each_process_has_its_own_records),
 		TEST(each_has_its_report),
+		TEST(messages_name_the_process_if_there_are_several),
 		TEST(each_window_bears_its_own_tag),
 		TEST(a_process_that_comes_later_hears_what_came_before),
 		TEST(totals_of_a_step_function_are_in_each),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "export_fixture.h"
+
+#include <fcntl.h>
+
 #include "model/window.h"
 #include "output/capture.h"
 
@@ -49,6 +52,26 @@ static void write_window(struct fixture *fixture, const char *tag)
 	open_well(fixture, tag);
 	send_window(fixture);
 	assert_int_equal(outputs__finish(fixture->outputs), 0);
+}
+
+/* The engine may shorten the file; here it cannot be read at all. */
+static void an_execution_trace_that_cannot_be_copied_gets_no_final_name(void **state)
+{
+	struct fixture *fixture = *state;
+	int whole = memfd_create("whole", MFD_CLOEXEC), unread;
+	char path[64];
+
+	assert_int_equal(write(whole, "[1,", 3), 3);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", whole);
+	unread = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(unread >= 0);
+	fixture->options.report = REPORT_TEXT;
+	open_well(fixture, "pid7_1");
+	send_window(fixture);
+	outputs__take_torch(fixture->outputs, unread, whole);
+	assert_int_equal(outputs__finish(fixture->outputs), -EBADF);
+	assert_false(is_there("pytorch_et_pid7_1.json"));
+	assert_non_null(strstr(stdout_text(fixture), "could not be copied"));
 }
 
 static void make_file(const char *path)
@@ -490,6 +513,7 @@ int main(void)
 		TEST(a_folder_that_is_not_there_is_made_for_the_tag),
 		TEST(an_output_base_is_in_names_before_the_tag),
 		TEST(kineto_trace_has_the_rank_of_the_target_or_the_option),
+		TEST(an_execution_trace_that_cannot_be_copied_gets_no_final_name),
 		TEST(without_an_end_the_trace_stays_partial),
 		TEST(all_outputs_hold_the_window),
 		TEST(the_report_names_the_files_that_were_written),
