@@ -11,6 +11,7 @@
 #include "base/memfd.h"
 #include "base/vec.h"
 #include "proc/open.h"
+#include "proc/process.h"
 #include "stacks/functions.h"
 #include "steps/image.h"
 #include "elf/symbols.h"
@@ -121,7 +122,7 @@ static int copy_vdso(uint32_t tgid, const struct mapping *mapping)
 	uint8_t *bytes = NULL;
 
 	if (size <= VDSO_BYTES_MAX)
-		memory = proc_open((struct proc_ref){.tgid = tgid}, "mem", O_RDONLY);
+		memory = proc_open(processes_ref(tgid), "mem", O_RDONLY);
 	if (memory < 0)
 		return memory;
 	bytes = malloc(size);
@@ -157,7 +158,7 @@ static void try_file(struct code_file *file, uint32_t tgid, const struct mapping
 {
 	file->tgid = tgid;
 	file->try_ns = now_ns;
-	file->fd = mapping->is_vdso ? copy_vdso(tgid, mapping) : mapping_open(tgid, mapping);
+	file->fd = mapping->is_vdso ? copy_vdso(tgid, mapping) : mapping_open(processes_live_thread(tgid), mapping);
 	if (file->fd >= 0 && elf_file__open(&file->elf, file->fd))
 		file->elf = NULL;
 	if (file->elf)
@@ -320,8 +321,9 @@ static void read_functions(struct code_file *file, const struct symbol_files *sy
 		functions_read(&file->functions, file->elf, wanted, count, &complete);
 	if (!complete && !file->searched) {
 		file->searched = true;
-		file->debug_fd = debug_file_find(file->elf, file->tgid, file->path, symbols->paths,
-						 symbols->count, &file->debug);
+		file->debug_fd =
+			debug_file_find(file->elf, processes_live_thread(file->tgid), file->path,
+					symbols->paths, symbols->count, &file->debug);
 	}
 	if (file->debug)
 		functions_read(&file->functions, file->debug, wanted, count, &complete);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
+#include "proc/process.h"
 
 #define AGAIN_NS      NS_PER_S
 #define PROCESSES_MAX 64
@@ -91,7 +92,7 @@ static void read_again(struct code_map *process, uint64_t now_ns)
 	mapping_vec maps = {0};
 
 	process->read_ns = now_ns;
-	if (maps_read_executable((struct proc_ref){.tgid = process->tgid}, &maps)) {
+	if (maps_read_executable(processes_ref(process->tgid), &maps)) {
 		/* It has ended: what was known of it is still true. */
 		maps_free(&maps);
 		return;
