@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "proc/process.h"
+#include "proc/status.h"
 
 #define AGAIN_NS      NS_PER_S
 #define PROCESSES_MAX 64
@@ -109,11 +110,28 @@ static uint32_t add_file(const struct code_maps *maps, uint32_t tgid, const stru
 				: code_files__add(maps->files, tgid, mapping, now_ns);
 }
 
+static bool has_ended(uint32_t tgid)
+{
+	struct thread_stat stat;
+
+	return thread_stat_read(&stat, (struct proc_ref){.tgid = tgid}) == -ESRCH;
+}
+
+/* But for the one whose stack is read. */
+static void drop_ended(struct code_maps *maps, uint32_t tgid)
+{
+	for (size_t i = maps->processes.count; i--;)
+		if (maps->processes.items[i].tgid != tgid &&
+		    has_ended(maps->processes.items[i].tgid))
+			drop(maps, i);
+}
+
 /* Files that no process has mapped any more, as far as is known, give way to one that is. */
-static bool make_room(const struct code_maps *maps, uint64_t now_ns)
+static bool make_room(struct code_maps *maps, uint32_t tgid, uint64_t now_ns)
 {
 	if (!code_files__begin_room(maps->files, now_ns))
 		return false;
+	drop_ended(maps, tgid);
 	vec_for_each (process, &maps->processes) {
 		vec_for_each (mapping, &process->maps)
 			code_files__keep(maps->files, process->tgid, mapping);
@@ -141,7 +159,7 @@ int code_maps__find(struct code_maps *maps, uint32_t tgid, uint64_t address, uin
 	if (!mapping->path && !mapping->is_vdso)
 		return 0;
 	code->module = add_file(maps, tgid, mapping, now_ns);
-	if (!code->module && make_room(maps, now_ns))
+	if (!code->module && make_room(maps, tgid, now_ns))
 		code->module = add_file(maps, tgid, mapping, now_ns);
 	if (!code->module)
 		return 0;

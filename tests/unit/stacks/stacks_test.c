@@ -7,9 +7,11 @@
 #include <cmocka.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -212,6 +214,53 @@ static void files_that_are_not_mapped_any_more_give_way_to_others(void **state)
 	munmap(area, 301 * size);
 }
 
+/* A process that does nothing. */
+static pid_t start_child(void)
+{
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	while (!child)
+		pause();
+	return child;
+}
+
+static void end_child(pid_t child)
+{
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* As many as are kept, and all are those of one process. */
+#define ALL_FILES 256
+
+static void files_of_a_process_that_has_ended_give_way_to_others(void **state)
+{
+	struct fixture *fixture = *state;
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *area = mmap(NULL, ALL_FILES * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char path[64];
+	pid_t child;
+
+	assert_ptr_not_equal(area, MAP_FAILED);
+	for (int i = 0; i < ALL_FILES; i++) {
+		map_code(area + (size_t)i * size, size, i, path, sizeof(path));
+		assert_int_equal(unlink(path), 0);
+	}
+	child = start_child();
+	assert_int_equal(munmap(area, ALL_FILES * size), 0);
+	fixture->place.tgid = (uint32_t)child;
+	for (int i = 0; i < ALL_FILES; i++) {
+		forget_records(fixture);
+		take_at(fixture, (uint64_t)area + (size_t)i * size, NS_PER_S);
+	}
+	end_child(child);
+	forget_records(fixture);
+	fixture->place.tgid = (uint32_t)getpid();
+	take_at(fixture, (uint64_t)stacks_test_place, 2 * NS_PER_S);
+	assert_non_null(strstr(path_of_last_code(fixture), "unit_stacks"));
+}
+
 #define MANY_FILES	300
 #define PLACES_PER_FILE 250
 #define PLACES_MAX	65536
@@ -357,6 +406,7 @@ int main(void)
 		FACT(samples_of_one_function_are_alike),
 		FACT(a_sample_in_no_function_has_no_code),
 		FACT(files_that_are_not_mapped_any_more_give_way_to_others),
+		FACT(files_of_a_process_that_has_ended_give_way_to_others),
 		FACT(places_beyond_the_limit_are_counted_and_told_of_once),
 		FACT(the_kernels_own_code_has_names),
 		FACT(it_has_them_where_files_in_memory_must_not_be_executable),
