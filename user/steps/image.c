@@ -120,22 +120,29 @@ static bool try_build_id(struct search *search)
 	return try_both_roots(search, path, NULL);
 }
 
-/* Reads .gnu_debuglink. Its name must not be a path, because the file is untrusted. */
-static bool read_link(struct elf_file *file, char name[NAME_MAX + 1], uint32_t *checksum)
+/*
+ * Reads .gnu_debuglink: a name, its end, up to three bytes of padding and the checksum. The name
+ * must not be a path, and the section may have any size, because the file is untrusted.
+ */
+static bool read_link(const struct elf_file *file, char name[NAME_MAX + 1], uint32_t *checksum)
 {
+	char data[NAME_MAX + 4 + sizeof(*checksum)];
 	struct elf_section section;
-	size_t size;
+	size_t size, bytes;
 
-	if (elf_file__section(file, ".gnu_debuglink", &section) || !section.data)
+	if (elf_file__find_section_named(file, ".gnu_debuglink", &section))
 		return false;
-	size = strnlen((const char *)section.data, section.size);
-	if (!size || size > NAME_MAX || size == section.size || memchr(section.data, '/', size))
+	bytes = section.size < sizeof(data) ? section.size : sizeof(data);
+	if (elf_file__read_section(file, &section, 0, data, bytes))
 		return false;
-	memcpy(name, section.data, size + 1);
+	size = strnlen(data, bytes);
+	if (!size || size > NAME_MAX || size == bytes || memchr(data, '/', size))
+		return false;
+	memcpy(name, data, size + 1);
 	size = (size + 4) & ~(size_t)3;
-	if (section.size < size + sizeof(*checksum))
+	if (bytes < size + sizeof(*checksum))
 		return false;
-	memcpy(checksum, section.data + size, sizeof(*checksum));
+	memcpy(checksum, data + size, sizeof(*checksum));
 	return true;
 }
 
