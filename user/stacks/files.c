@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -102,7 +103,7 @@ static bool is_of(const struct code_file *file, uint32_t tgid, const struct mapp
 		return file->path && file->vdso_start == mapping->start && file->tgid == tgid;
 	return !file->vdso_start && file->inode == mapping->inode &&
 	       file->device_major == mapping->device_major &&
-	       file->device_minor == mapping->device_minor;
+	       file->device_minor == mapping->device_minor && !strcmp(file->path, mapping->path);
 }
 
 static void write_build_id(struct code_file *file)

@@ -156,6 +156,21 @@ static uint32_t add_lib(struct code_files *files, struct elf_fixture *fixture)
 	return code_files__add(files, (uint32_t)getpid(), &mapping, 1);
 }
 
+/* Subvolumes of btrfs have one device in maps, and each its own inode numbers. */
+static void files_of_one_number_are_told_apart_by_their_paths(void **state)
+{
+	struct code_files *files = code_files__new(&(struct symbol_files){NULL, 0});
+	char paths[2][8] = {"/none/a", "/none/b"};
+	struct mapping one = {.path = paths[0], .inode = 7}, other = {.path = paths[1], .inode = 7};
+	uint32_t tgid = (uint32_t)getpid(), number;
+
+	(void)state;
+	number = code_files__add(files, tgid, &one, 1);
+	assert_int_not_equal(code_files__add(files, tgid, &other, 1), number);
+	assert_int_equal(code_files__add(files, tgid, &one, 1), number);
+	code_files__free(files);
+}
+
 static void a_file_that_could_not_be_opened_is_tried_again(void **state)
 {
 	struct elf_fixture *fixture = *state;
@@ -213,6 +228,7 @@ int main(void)
 		cmocka_unit_test(the_gap_between_two_functions_is_remembered),
 		cmocka_unit_test(all_of_a_function_in_which_another_one_begins_is_remembered),
 		cmocka_unit_test(a_file_without_symbols_is_gone_through_once),
+		cmocka_unit_test(files_of_one_number_are_told_apart_by_their_paths),
 		cmocka_unit_test(a_file_that_could_not_be_opened_is_tried_again),
 		cmocka_unit_test(code_without_a_name_is_looked_for_once),
 	};
