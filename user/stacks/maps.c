@@ -9,6 +9,7 @@
 #include "proc/status.h"
 
 #define AGAIN_NS      NS_PER_S
+#define OLD_NS	      (10 * NS_PER_S)
 #define PROCESSES_MAX 64
 
 struct code_map {
@@ -102,6 +103,39 @@ static void read_again(struct code_map *process, uint64_t now_ns)
 	process->maps = maps;
 }
 
+/* Such a thread may have the lock of the memory map, or wait for it: who reads it would wait too. */
+static bool has_uninterruptible(uint32_t tgid)
+{
+	pid_vec threads = {0};
+	bool found = false;
+
+	threads_list(tgid, &threads);
+	for (size_t i = 0; i < threads.count && !found; i++) {
+		struct thread_stat stat;
+
+		found = !thread_stat_read(&stat, (struct proc_ref){tgid, threads.items[i]}) &&
+			stat.state == 'D';
+	}
+	vec_free(&threads);
+	return found;
+}
+
+/*
+ * Whether the map is to be read. That of a mapping is still good as a rule, but another file may
+ * have taken its place.
+ */
+static bool is_due(struct code_map *process, const struct mapping *mapping, uint64_t now_ns)
+{
+	uint64_t age_ns = mapping ? OLD_NS : AGAIN_NS;
+
+	if (process->read_ns && process->read_ns + age_ns > now_ns)
+		return false;
+	if (!mapping || !has_uninterruptible(process->tgid))
+		return true;
+	process->read_ns = now_ns - OLD_NS + AGAIN_NS;
+	return false;
+}
+
 /* The number of the file of a mapping; 0: there is no room for one more. */
 static uint32_t add_file(const struct code_maps *maps, uint32_t tgid, const struct mapping *mapping,
 			 uint64_t now_ns)
@@ -149,7 +183,7 @@ int code_maps__find(struct code_maps *maps, uint32_t tgid, uint64_t address, uin
 	if (!process)
 		return -ENOENT;
 	mapping = find_mapping(process, address);
-	if (!mapping && (!process->read_ns || process->read_ns + AGAIN_NS <= now_ns)) {
+	if (is_due(process, mapping, now_ns)) {
 		read_again(process, now_ns);
 		mapping = find_mapping(process, address);
 	}

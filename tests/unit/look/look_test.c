@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child_fixture.h"
 #include "look/look.h"
 #include "model/syscalls.h"
 #include "record_keeper.h"
@@ -113,7 +114,7 @@ static int set_up(void **state)
 	fixture->output = (struct record_output){.emit = emit, .ctx = fixture};
 	fixture->stacks = stacks__new(&fixture->output, &(struct symbol_files){NULL, 0});
 	fixture->look = look__new(fixture->stacks, &fixture->output, &source);
-	fixture->child = fork();
+	fixture->child = child_fork();
 	while (!fixture->child)
 		pause();
 	*state = fixture;
