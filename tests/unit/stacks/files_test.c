@@ -222,6 +222,43 @@ static void code_without_a_name_is_looked_for_once(void **state)
 	code_files__free(later);
 }
 
+/* The name of first in a file whose symbols are in another one of that size, which it links to. */
+static const char *name_by_link(struct code_files *files, struct elf_fixture *fixture,
+				const char *name, const char *size)
+{
+	char path[128];
+	struct mapping mapping = {.path = path};
+	struct stat status;
+
+	snprintf(path, sizeof(path), "%s/%s", fixture->folder, name);
+	assert_true(elf_fixture_run(fixture,
+				    "cp local %s.debug && truncate -s %s %s.debug && "
+				    "strip -o bare local && "
+				    "objcopy --add-gnu-debuglink=%s.debug bare %s",
+				    name, size, name, name, name));
+	assert_int_equal(stat(path, &status), 0);
+	mapping.inode = status.st_ino;
+	return name_of(files, code_files__add(files, (uint32_t)getpid(), &mapping, 1), first);
+}
+
+/* Its checksum is made while stacks wait. */
+static void a_large_debug_file_is_not_taken_by_its_checksum(void **state)
+{
+	struct code_files *files = code_files__new(&(struct symbol_files){NULL, 0});
+	const char *name;
+
+	elf_fixture_need(*state, "objcopy");
+	/* Without symbols for the linker. */
+	elf_fixture_write(*state, "map", "{ local: *; };");
+	assert_true(elf_fixture_run(*state, "gcc -shared -nostdlib -Wl,--build-id=none "
+					    "-Wl,--version-script=map a.c -o local"));
+	name = name_by_link(files, *state, "small", "1M");
+	assert_non_null(name);
+	assert_string_equal(name, "first");
+	assert_null(name_by_link(files, *state, "large", "40M"));
+	code_files__free(files);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +267,7 @@ int main(void)
 		cmocka_unit_test(a_file_without_symbols_is_gone_through_once),
 		cmocka_unit_test(files_of_one_number_are_told_apart_by_their_paths),
 		cmocka_unit_test(a_file_that_could_not_be_opened_is_tried_again),
+		cmocka_unit_test(a_large_debug_file_is_not_taken_by_its_checksum),
 		cmocka_unit_test(code_without_a_name_is_looked_for_once),
 	};
 

@@ -35,7 +35,8 @@ static int find(struct elf_fixture *fixture, const char *name, const char *symbo
 	snprintf(path, sizeof(path), "%s/%s", fixture->folder, name);
 	snprintf(symbol_path, sizeof(symbol_path), "%s/%s", fixture->folder, symbols);
 	assert_int_equal(elf_file__open(&file, fd), 0);
-	debug_fd = debug_file_find(file, getpid(), path, symbol_files, 1, &debug);
+	debug_fd = debug_file_find(file, getpid(), path, &(struct symbol_files){symbol_files, 1},
+				   DEBUG_FILE_CHECKSUM_BYTES, &debug);
 	assert_true(debug_fd < 0 ? !debug : !!debug);
 	elf_file__free(debug);
 	elf_file__free(file);
@@ -134,7 +135,8 @@ static void only_the_begin_of_a_debug_link_is_read(void **state)
 	snprintf(path, sizeof(path), "%s/c.long", fixture->folder);
 	assert_int_equal(elf_file__open(&file, fd), 0);
 	before = resident_pages();
-	debug_fd = debug_file_find(file, (uint32_t)getpid(), path, NULL, 0, &debug);
+	debug_fd = debug_file_find(file, (uint32_t)getpid(), path, &(struct symbol_files){NULL, 0},
+				   DEBUG_FILE_CHECKSUM_BYTES, &debug);
 	assert_true(debug_fd >= 0);
 	assert_true((resident_pages() - before) * sysconf(_SC_PAGESIZE) < atol(LINK_BYTES) / 2);
 	elf_file__free(debug);
