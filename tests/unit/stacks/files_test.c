@@ -10,6 +10,7 @@
 #include "elf/symbols.h"
 #include "stacks/files.h"
 #include "stacks/functions.h"
+#include "stderr_fixture.h"
 
 /* first has 16 bytes, 48 without a function follow, second has 32, and inner 8 of these. */
 #define CODE                                                                                       \
@@ -241,6 +242,26 @@ static const char *name_by_link(struct code_files *files, struct elf_fixture *fi
 	return name_of(files, code_files__add(files, (uint32_t)getpid(), &mapping, 1), first);
 }
 
+/* A file may have any number of symbols. */
+static void symbols_that_take_too_long_are_not_gone_through_again(void **state)
+{
+	struct code_files *files = code_files__new(&(struct symbol_files){NULL, 0});
+	void *said = NULL;
+	uint32_t number;
+
+	elf_fixture_need(*state, "gcc");
+	code_files__set_cpu_limit(files, 1);
+	number = add_lib(files, *state);
+	assert_int_equal(stderr_setup(&said), 0);
+	assert_string_equal(name_of(files, number, first), "first");
+	assert_null(name_of(files, number, second));
+	assert_null(name_of(files, number, second));
+	assert_string_equal(name_of(files, number, first), "first");
+	assert_one_line(said, "have no names in stacks");
+	stderr_teardown(&said);
+	code_files__free(files);
+}
+
 /* Its checksum is made while stacks wait. */
 static void a_large_debug_file_is_not_taken_by_its_checksum(void **state)
 {
@@ -267,6 +288,7 @@ int main(void)
 		cmocka_unit_test(a_file_without_symbols_is_gone_through_once),
 		cmocka_unit_test(files_of_one_number_are_told_apart_by_their_paths),
 		cmocka_unit_test(a_file_that_could_not_be_opened_is_tried_again),
+		cmocka_unit_test(symbols_that_take_too_long_are_not_gone_through_again),
 		cmocka_unit_test(a_large_debug_file_is_not_taken_by_its_checksum),
 		cmocka_unit_test(code_without_a_name_is_looked_for_once),
 	};
