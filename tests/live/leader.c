@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * leader TRUTH STEPS AFTER: a second thread makes STEPS steps (my_step), of which one sleeps after two
- * thirds of them. The first thread ends by pthread_exit after AFTER steps, or before the go if AFTER
- * is 0.
+ * leader TRUTH STEPS AFTER: a second thread makes STEPS steps (my_step), of which one sleeps after
+ * two thirds of them. The first thread ends by pthread_exit after AFTER steps, or before the go if
+ * AFTER is 0.
  */
 #include <pthread.h>
 #include <semaphore.h>

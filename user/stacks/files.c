@@ -56,10 +56,10 @@ struct code_files {
 	struct symbol_files symbols;
 	struct code_forgetter forgetter;
 	uint64_t cpu_limit_ns; /* for each file */
-	uint64_t added;	  /* files, so far */
-	uint64_t room_ns; /* when room was last made; 0: never */
-	bool told;	  /* that there is none */
-	uint64_t refused; /* times that there was none */
+	uint64_t added;	       /* files, so far */
+	uint64_t room_ns;      /* when room was last made; 0: never */
+	bool told;	       /* that there is none */
+	uint64_t refused;      /* times that there was none */
 };
 
 struct code_files *code_files__new(const struct symbol_files *symbols)
@@ -170,7 +170,8 @@ static void try_file(struct code_file *file, uint32_t tgid, const struct mapping
 {
 	file->tgid = tgid;
 	file->try_ns = now_ns;
-	file->fd = mapping->is_vdso ? copy_vdso(tgid, mapping) : mapping_open(processes_live_thread(tgid), mapping);
+	file->fd = mapping->is_vdso ? copy_vdso(tgid, mapping)
+				    : mapping_open(processes_live_thread(tgid), mapping);
 	if (file->fd >= 0 && elf_file__open(&file->elf, file->fd))
 		file->elf = NULL;
 	if (file->elf)

@@ -103,7 +103,7 @@ static void read_again(struct code_map *process, uint64_t now_ns)
 	process->maps = maps;
 }
 
-/* Such a thread may have the lock of the memory map, or wait for it: who reads it would wait too. */
+/* Such a thread may have the lock of the memory map, or wait for it: a reader would wait too. */
 static bool has_uninterruptible(uint32_t tgid)
 {
 	pid_vec threads = {0};

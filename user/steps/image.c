@@ -281,10 +281,9 @@ static int read_debug_symbols(struct image *image, uint32_t tgid, const char *co
 	struct elf_symbols symbols;
 	int err;
 
-	image->debug_fd =
-		debug_file_find(image->elf, tgid, image->path,
-				&(struct symbol_files){symbol_files, count},
-				DEBUG_FILE_CHECKSUM_BYTES, &image->debug);
+	image->debug_fd = debug_file_find(image->elf, tgid, image->path,
+					  &(struct symbol_files){symbol_files, count},
+					  DEBUG_FILE_CHECKSUM_BYTES, &image->debug);
 	if (image->debug_fd < 0)
 		return 0;
 	err = elf_symbols_read(&symbols, image->debug);
