@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * leader TRUTH STEPS AFTER: a second thread makes STEPS steps (my_step). The first thread ends by
- * pthread_exit after AFTER of them, or before the go if AFTER is 0.
+ * leader TRUTH STEPS AFTER: a second thread makes STEPS steps (my_step), of which one sleeps after
+ * two thirds of them. The first thread ends by pthread_exit after AFTER steps, or before the go if
+ * AFTER is 0.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -15,12 +16,16 @@ struct run {
 	sem_t leave;
 };
 
-void my_step(void);
+void my_step(long sleep_ns);
 
-STEP void my_step(void)
+STEP void my_step(long sleep_ns)
 {
+	const struct timespec sleep = {.tv_nsec = sleep_ns};
+
 	syscall(SYS_getppid);
 	syscall(SYS_getppid);
+	if (sleep_ns)
+		nanosleep(&sleep, NULL);
 	STAY();
 }
 
@@ -36,7 +41,7 @@ static void *run_steps(void *arg)
 	}
 	wait_for_go();
 	for (long i = 0; i < run->steps; i++) {
-		my_step();
+		my_step(i == run->steps * 2 / 3 ? 50000000 : 0);
 		nanosleep(&between, NULL);
 		if (i + 1 != run->after)
 			continue;

@@ -32,7 +32,7 @@ static bool has_names(struct elf_file *elf, uint32_t tgid, const char *path,
 
 	if (!elf_file__find_section(elf, SHT_SYMTAB, &section))
 		return true;
-	fd = debug_file_find(elf, tgid, path, symbols->paths, symbols->count, &debug);
+	fd = debug_file_find(elf, tgid, path, symbols, DEBUG_FILE_CHECKSUM_AT_ONCE, &debug);
 	elf_file__free(debug);
 	if (fd >= 0)
 		close(fd);
@@ -63,16 +63,10 @@ static void read_file(struct doctor_stacks *stacks, uint32_t tgid, const struct 
 	close(fd);
 }
 
-static bool is_same_file(const struct mapping *a, const struct mapping *b)
-{
-	return a->path && a->inode == b->inode && a->device_major == b->device_major &&
-	       a->device_minor == b->device_minor;
-}
-
 static bool was_met(const mapping_vec *maps, const struct mapping *mapping)
 {
 	for (const struct mapping *earlier = maps->items; earlier < mapping; earlier++)
-		if (is_same_file(earlier, mapping))
+		if (earlier->path && mapping_is_same_file(earlier, mapping))
 			return true;
 	return false;
 }

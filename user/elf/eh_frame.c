@@ -197,6 +197,7 @@ int eh_fde_read(struct eh_fde *fde, struct eh_cie *cie, const struct elf_file *f
 	err = read_cie(file, address + sizeof(length) - back, cie);
 	if (err)
 		return err;
+	fde->is_cut = reader.left < length - sizeof(back);
 	if (reader.left > length - sizeof(back))
 		reader.left = length - sizeof(back);
 	if (!eh_take_encoded(&reader, cie->encoding, &fde->start) ||

@@ -62,7 +62,8 @@ struct eh_cie {
 struct eh_fde {
 	uint64_t start;
 	uint64_t size;
-	struct eh_reader instructions; /* in the caller's data; cut off if that is too small */
+	struct eh_reader instructions; /* in the caller's data */
+	bool is_cut;		       /* there are more: the data is too small */
 };
 
 /*

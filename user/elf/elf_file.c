@@ -324,15 +324,21 @@ bool elf_file__is_go(struct elf_file *file)
 	       elf_file__section(file, ".note.go.buildid", &section) != -ENOENT;
 }
 
-int elf_file__section(struct elf_file *file, const char *name, struct elf_section *section)
+/* The index of a section; 0: there is none of that name. */
+static size_t index_of(const struct elf_file *file, const char *name)
 {
 	for (size_t i = 1; i < file->sections.count; i++) {
 		const char *found = file->sections.items[i].name;
 
 		if (found && !strcmp(found, name))
-			return elf_sections_get(&file->sections, i, section);
+			return i;
 	}
-	return -ENOENT;
+	return 0;
+}
+
+int elf_file__section(struct elf_file *file, const char *name, struct elf_section *section)
+{
+	return elf_sections_get(&file->sections, index_of(file, name), section);
 }
 
 int elf_file__section_of_type(struct elf_file *file, uint32_t type, struct elf_section *section)
@@ -349,6 +355,12 @@ int elf_file__find_section(const struct elf_file *file, uint32_t type, struct el
 		if (file->sections.items[i].header.sh_type == type)
 			return find_section(&file->sections, i, section);
 	return -ENOENT;
+}
+
+int elf_file__find_section_named(const struct elf_file *file, const char *name,
+				 struct elf_section *section)
+{
+	return find_section(&file->sections, index_of(file, name), section);
 }
 
 int elf_file__find_section_at(const struct elf_file *file, size_t index,

@@ -80,11 +80,13 @@ int elf_file__section_of_type(struct elf_file *file, uint32_t type, struct elf_s
 int elf_file__section_at(struct elf_file *file, size_t index, struct elf_section *section);
 
 /*
- * elf_file__find_section() is elf_file__section_of_type() without loading the data, and so is
- * elf_file__find_section_at().
+ * elf_file__find_section() is elf_file__section_of_type() without loading the data, and so are
+ * elf_file__find_section_named() and elf_file__find_section_at() for the other two.
  * elf_file__read_section() reads size bytes of such a section: 0, -ERANGE or -EIO.
  */
 int elf_file__find_section(const struct elf_file *file, uint32_t type, struct elf_section *section);
+int elf_file__find_section_named(const struct elf_file *file, const char *name,
+				 struct elf_section *section);
 int elf_file__find_section_at(const struct elf_file *file, size_t index,
 			      struct elf_section *section);
 int elf_file__read_section(const struct elf_file *file, const struct elf_section *section,

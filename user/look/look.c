@@ -391,7 +391,10 @@ static int read_all(struct look *look, const struct look_wait *wait, size_t coun
 	return err;
 }
 
-/* Of threads that have run meanwhile the stacks may be a mixture: they are not shown. */
+/*
+ * Of threads that slept and have run meanwhile the stacks may be a mixture: they are not shown. Of
+ * others they are samples.
+ */
 static size_t check_all(const struct look *look, const struct look_wait *wait, size_t count,
 			struct fbt_look_thread *threads)
 {
@@ -400,6 +403,8 @@ static size_t check_all(const struct look *look, const struct look_wait *wait, s
 	for (size_t i = 0; i < count; i++) {
 		if (has_gone_on(look, i))
 			make_thread(look, wait, i, NULL, &threads[i]);
+		else if (threads[i].count && !is_unchanged(look, &look->tasks.items[i]))
+			threads[i].header.flags |= FBT_LOOK_SAMPLE;
 		stackless += !threads[i].count;
 	}
 	return stackless;
@@ -414,7 +419,7 @@ static int make_threads(struct look *look, const struct look_wait *wait, bool is
 {
 	size_t count = min_u64(look->tasks.count, FBT_LOOK_THREADS);
 	struct fbt_look_thread *threads = calloc(count + 1, sizeof(*threads));
-	int err = 0;
+	int err, listed;
 
 	*made = threads;
 	*made_count = count;
@@ -422,11 +427,12 @@ static int make_threads(struct look *look, const struct look_wait *wait, bool is
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		make_thread(look, wait, i, NULL, &threads[i]);
-	if (!is_blind)
-		err = read_all(look, wait, count, threads);
-	if (!err && !is_blind)
-		err = look->source.list(look->source.ctx, wait->tgid, &look->again);
-	return err;
+	if (is_blind)
+		return 0;
+	err = read_all(look, wait, count, threads);
+	/* Stacks that were read before an error are shown too. */
+	listed = look->source.list(look->source.ctx, wait->tgid, &look->again);
+	return err ? err : listed;
 }
 
 static int look_at_all(struct look *look, const struct look_wait *wait, bool is_blind)

@@ -67,6 +67,12 @@ int mapping_parse(struct mapping *mapping, const char *line)
 	return 0;
 }
 
+bool mapping_is_same_file(const struct mapping *a, const struct mapping *b)
+{
+	return a->inode == b->inode && a->device_major == b->device_major &&
+	       a->device_minor == b->device_minor && !strcmp(a->path, b->path);
+}
+
 const char *mapping_name(const struct mapping *mapping)
 {
 	const char *slash = strrchr(mapping->path, '/');
@@ -121,9 +127,7 @@ static int add_file(mapping_vec *maps, const char *line,
 static bool is_new_code(const mapping_vec *maps, const struct mapping *mapping)
 {
 	vec_for_each (other, maps) {
-		if (other->inode == mapping->inode &&
-		    other->device_major == mapping->device_major &&
-		    other->device_minor == mapping->device_minor)
+		if (mapping_is_same_file(other, mapping))
 			return false;
 	}
 	return mapping->executable;

@@ -29,6 +29,12 @@ typedef VEC(struct mapping) mapping_vec;
 /* Parses a line of maps. 0, -EBADMSG if it is malformed, or -ENOMEM. The caller frees path. */
 int mapping_parse(struct mapping *mapping, const char *line);
 
+/*
+ * Whether both are of the same file; their paths must not be NULL. On btrfs all subvolumes have one
+ * device in maps, and each its own inode numbers, so paths are compared too.
+ */
+bool mapping_is_same_file(const struct mapping *a, const struct mapping *b);
+
 /* The file name in the path, which must not be NULL. */
 const char *mapping_name(const struct mapping *mapping);
 

@@ -305,6 +305,7 @@ static int run_one(struct program *program, uint8_t instruction)
 	}
 }
 
+/* As run_one() of the last instruction that was run: 0 if there are no more. */
 static int run(struct program *program)
 {
 	uint8_t instruction;
@@ -312,7 +313,7 @@ static int run(struct program *program)
 
 	while (!result && eh_take(&program->code, &instruction, 1))
 		result = run_one(program, instruction);
-	return result < 0 ? result : 0;
+	return result;
 }
 
 /* The table of .eh_frame_hdr, in the file. */
@@ -377,8 +378,7 @@ static int find_fde(struct cfi_reader *reader, const struct elf_file *file, uint
 		return err;
 	if (address < fde->start || address - fde->start >= fde->size)
 		return -ENOENT;
-	/* It may go on. */
-	if (fde->instructions.data + fde->instructions.left == reader->data + FDE_BYTES)
+	if (fde->is_cut)
 		err = eh_fde_read(fde, &reader->cie, file, entry, reader->data, FDE_BYTES_MAX);
 	return err;
 }
@@ -398,7 +398,7 @@ static int read_row(struct cfi_reader *reader, const struct elf_file *file, uint
 	row->is_signal = reader->cie.is_signal;
 	program.code = reader->cie.instructions;
 	err = run(&program);
-	if (err)
+	if (err < 0)
 		return err;
 	reader->entry = *row;
 	program.entry = &reader->entry;
@@ -406,7 +406,11 @@ static int read_row(struct cfi_reader *reader, const struct elf_file *file, uint
 	program.at = fde.start;
 	program.wanted = address;
 	program.state_count = 0;
-	return run(&program);
+	err = run(&program);
+	if (err < 0)
+		return err;
+	/* The row may be behind what was read. */
+	return !err && fde.is_cut ? -EBADMSG : 0;
 }
 
 int cfi_reader__find(struct cfi_reader *reader, const struct elf_file *file, uint64_t address,

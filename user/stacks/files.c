@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -11,6 +12,7 @@
 #include "base/memfd.h"
 #include "base/vec.h"
 #include "proc/open.h"
+#include "proc/process.h"
 #include "stacks/functions.h"
 #include "steps/image.h"
 #include "elf/symbols.h"
@@ -23,6 +25,8 @@
 #define BUILD_ID_DIGITS (2 * ELF_BUILD_ID_MAX + 1)
 /* A file that could not be opened is tried again after this time, and so is making room. */
 #define AGAIN_NS NS_PER_S
+/* A pass over the symbols of the largest real libraries takes some 20 ms. */
+#define CPU_LIMIT_NS (20 * NS_PER_S)
 
 /* Without a path it is none: its number is to be given again. */
 struct code_file {
@@ -44,25 +48,34 @@ struct code_file {
 	char *path;
 	char build_id[BUILD_ID_DIGITS];
 	struct functions functions;
+	uint64_t cpu_ns; /* what they took to be found */
 };
 
 struct code_files {
 	VEC(struct code_file) items;
 	struct symbol_files symbols;
 	struct code_forgetter forgetter;
-	uint64_t added;	  /* files, so far */
-	uint64_t room_ns; /* when room was last made; 0: never */
-	bool told;	  /* that there is none */
-	uint64_t refused; /* times that there was none */
+	uint64_t cpu_limit_ns; /* for each file */
+	uint64_t added;	       /* files, so far */
+	uint64_t room_ns;      /* when room was last made; 0: never */
+	bool told;	       /* that there is none */
+	uint64_t refused;      /* times that there was none */
 };
 
 struct code_files *code_files__new(const struct symbol_files *symbols)
 {
 	struct code_files *files = calloc(1, sizeof(*files));
 
-	if (files)
-		files->symbols = *symbols;
+	if (!files)
+		return NULL;
+	files->symbols = *symbols;
+	files->cpu_limit_ns = CPU_LIMIT_NS;
 	return files;
+}
+
+void code_files__set_cpu_limit(struct code_files *files, uint64_t limit_ns)
+{
+	files->cpu_limit_ns = limit_ns;
 }
 
 void code_files__set_forgetter(struct code_files *files, const struct code_forgetter *forgetter)
@@ -101,7 +114,7 @@ static bool is_of(const struct code_file *file, uint32_t tgid, const struct mapp
 		return file->path && file->vdso_start == mapping->start && file->tgid == tgid;
 	return !file->vdso_start && file->inode == mapping->inode &&
 	       file->device_major == mapping->device_major &&
-	       file->device_minor == mapping->device_minor;
+	       file->device_minor == mapping->device_minor && !strcmp(file->path, mapping->path);
 }
 
 static void write_build_id(struct code_file *file)
@@ -121,7 +134,7 @@ static int copy_vdso(uint32_t tgid, const struct mapping *mapping)
 	uint8_t *bytes = NULL;
 
 	if (size <= VDSO_BYTES_MAX)
-		memory = proc_open((struct proc_ref){.tgid = tgid}, "mem", O_RDONLY);
+		memory = proc_open(processes_ref(tgid), "mem", O_RDONLY);
 	if (memory < 0)
 		return memory;
 	bytes = malloc(size);
@@ -157,7 +170,8 @@ static void try_file(struct code_file *file, uint32_t tgid, const struct mapping
 {
 	file->tgid = tgid;
 	file->try_ns = now_ns;
-	file->fd = mapping->is_vdso ? copy_vdso(tgid, mapping) : mapping_open(tgid, mapping);
+	file->fd = mapping->is_vdso ? copy_vdso(tgid, mapping)
+				    : mapping_open(processes_live_thread(tgid), mapping);
 	if (file->fd >= 0 && elf_file__open(&file->elf, file->fd))
 		file->elf = NULL;
 	if (file->elf)
@@ -313,6 +327,7 @@ static int compare_wanted(const void *left, const void *right)
 static void read_functions(struct code_file *file, const struct symbol_files *symbols,
 			   struct elf_wanted *wanted, size_t count)
 {
+	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	bool complete = false;
 
 	qsort(wanted, count, sizeof(*wanted), compare_wanted);
@@ -320,12 +335,22 @@ static void read_functions(struct code_file *file, const struct symbol_files *sy
 		functions_read(&file->functions, file->elf, wanted, count, &complete);
 	if (!complete && !file->searched) {
 		file->searched = true;
-		file->debug_fd = debug_file_find(file->elf, file->tgid, file->path, symbols->paths,
-						 symbols->count, &file->debug);
+		file->debug_fd =
+			debug_file_find(file->elf, processes_live_thread(file->tgid), file->path,
+					symbols, DEBUG_FILE_CHECKSUM_AT_ONCE, &file->debug);
 	}
 	if (file->debug)
 		functions_read(&file->functions, file->debug, wanted, count, &complete);
 	functions_keep_nameless(&file->functions, wanted, count);
+	file->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+}
+
+/* Said once, as they are not read again. */
+static void tell_spent(const struct code_file *file)
+{
+	log_warn("%s: its symbols took %.1f s of CPU time: further functions of it have no names "
+		 "in stacks",
+		 file->path, (double)file->cpu_ns / (double)NS_PER_S);
 }
 
 void code_files__name(struct code_files *files, uint32_t number, struct code_name *names,
@@ -338,8 +363,11 @@ void code_files__name(struct code_files *files, uint32_t number, struct code_nam
 	for (size_t i = 0; wanted && i < count; i++)
 		if (!functions_find(&file->functions, names[i].address))
 			wanted[unknown++].address = names[i].address;
-	if (unknown && file->elf)
+	if (unknown && file->elf && file->cpu_ns < files->cpu_limit_ns) {
 		read_functions(file, &files->symbols, wanted, unknown);
+		if (file->cpu_ns >= files->cpu_limit_ns)
+			tell_spent(file);
+	}
 	free(wanted);
 	for (size_t i = 0; i < count; i++) {
 		const struct function *function =

@@ -26,6 +26,13 @@ struct code_forgetter {
 void code_files__set_forgetter(struct code_files *files, const struct code_forgetter *forgetter);
 
 /*
+ * The CPU time that may go into the symbols of one file (default: 20 s), as they may be many, and
+ * are gone through again for functions that are new. After that, further functions of it have no
+ * names, which is said.
+ */
+void code_files__set_cpu_limit(struct code_files *files, uint64_t limit_ns);
+
+/*
  * The number of the file of a mapping, from 1: processes that map the same file have the same
  * number. It is opened if it is new, or could not be opened a second ago. 0: more than 256 files,
  * or without memory.

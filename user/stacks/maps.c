@@ -5,8 +5,11 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
+#include "proc/process.h"
+#include "proc/status.h"
 
 #define AGAIN_NS      NS_PER_S
+#define OLD_NS	      (10 * NS_PER_S)
 #define PROCESSES_MAX 64
 
 struct code_map {
@@ -91,13 +94,46 @@ static void read_again(struct code_map *process, uint64_t now_ns)
 	mapping_vec maps = {0};
 
 	process->read_ns = now_ns;
-	if (maps_read_executable((struct proc_ref){.tgid = process->tgid}, &maps)) {
+	if (maps_read_executable(processes_ref(process->tgid), &maps)) {
 		/* It has ended: what was known of it is still true. */
 		maps_free(&maps);
 		return;
 	}
 	maps_free(&process->maps);
 	process->maps = maps;
+}
+
+/* Such a thread may have the lock of the memory map, or wait for it: a reader would wait too. */
+static bool has_uninterruptible(uint32_t tgid)
+{
+	pid_vec threads = {0};
+	bool found = false;
+
+	threads_list(tgid, &threads);
+	for (size_t i = 0; i < threads.count && !found; i++) {
+		struct thread_stat stat;
+
+		found = !thread_stat_read(&stat, (struct proc_ref){tgid, threads.items[i]}) &&
+			stat.state == 'D';
+	}
+	vec_free(&threads);
+	return found;
+}
+
+/*
+ * Whether the map is to be read. That of a mapping is still good as a rule, but another file may
+ * have taken its place.
+ */
+static bool is_due(struct code_map *process, const struct mapping *mapping, uint64_t now_ns)
+{
+	uint64_t age_ns = mapping ? OLD_NS : AGAIN_NS;
+
+	if (process->read_ns && process->read_ns + age_ns > now_ns)
+		return false;
+	if (!mapping || !has_uninterruptible(process->tgid))
+		return true;
+	process->read_ns = now_ns - OLD_NS + AGAIN_NS;
+	return false;
 }
 
 /* The number of the file of a mapping; 0: there is no room for one more. */
@@ -108,11 +144,28 @@ static uint32_t add_file(const struct code_maps *maps, uint32_t tgid, const stru
 				: code_files__add(maps->files, tgid, mapping, now_ns);
 }
 
+static bool has_ended(uint32_t tgid)
+{
+	struct thread_stat stat;
+
+	return thread_stat_read(&stat, (struct proc_ref){.tgid = tgid}) == -ESRCH;
+}
+
+/* But for the one whose stack is read. */
+static void drop_ended(struct code_maps *maps, uint32_t tgid)
+{
+	for (size_t i = maps->processes.count; i--;)
+		if (maps->processes.items[i].tgid != tgid &&
+		    has_ended(maps->processes.items[i].tgid))
+			drop(maps, i);
+}
+
 /* Files that no process has mapped any more, as far as is known, give way to one that is. */
-static bool make_room(const struct code_maps *maps, uint64_t now_ns)
+static bool make_room(struct code_maps *maps, uint32_t tgid, uint64_t now_ns)
 {
 	if (!code_files__begin_room(maps->files, now_ns))
 		return false;
+	drop_ended(maps, tgid);
 	vec_for_each (process, &maps->processes) {
 		vec_for_each (mapping, &process->maps)
 			code_files__keep(maps->files, process->tgid, mapping);
@@ -130,7 +183,7 @@ int code_maps__find(struct code_maps *maps, uint32_t tgid, uint64_t address, uin
 	if (!process)
 		return -ENOENT;
 	mapping = find_mapping(process, address);
-	if (!mapping && (!process->read_ns || process->read_ns + AGAIN_NS <= now_ns)) {
+	if (is_due(process, mapping, now_ns)) {
 		read_again(process, now_ns);
 		mapping = find_mapping(process, address);
 	}
@@ -140,7 +193,7 @@ int code_maps__find(struct code_maps *maps, uint32_t tgid, uint64_t address, uin
 	if (!mapping->path && !mapping->is_vdso)
 		return 0;
 	code->module = add_file(maps, tgid, mapping, now_ns);
-	if (!code->module && make_room(maps, now_ns))
+	if (!code->module && make_room(maps, tgid, now_ns))
 		code->module = add_file(maps, tgid, mapping, now_ns);
 	if (!code->module)
 		return 0;

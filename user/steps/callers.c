@@ -721,7 +721,7 @@ static bool may_repeat(const struct hunt *hunt)
 
 static int look(struct hunt *hunt)
 {
-	int err = maps_read_quietly(hunt->tgid, &hunt->maps);
+	int err = maps_read_quietly(hunt->thread, &hunt->maps);
 
 	if (err)
 		return err;

@@ -400,7 +400,7 @@ void target_seen__free(struct target_seen *seen)
 {
 	if (!seen)
 		return;
-	vec_free(&seen->files);
+	maps_free(&seen->files);
 	vec_free(&seen->texts);
 	free(seen->symbols_used);
 	free(seen);
@@ -417,8 +417,7 @@ void target_seen__restart(struct target_seen *seen)
 static bool has_seen(struct target_seen *seen, const struct mapping *mapping)
 {
 	vec_for_each (file, &seen->files) {
-		if (file->inode == mapping->inode && file->major == mapping->device_major &&
-		    file->minor == mapping->device_minor)
+		if (mapping_is_same_file(file, mapping))
 			return true;
 	}
 	return false;
@@ -426,9 +425,21 @@ static bool has_seen(struct target_seen *seen, const struct mapping *mapping)
 
 static int remember(struct target_seen *seen, const struct mapping *mapping)
 {
-	struct file_id file = {mapping->inode, mapping->device_major, mapping->device_minor};
+	struct mapping file = *mapping;
+	int err;
 
-	return vec_push(&seen->files, file);
+	file.path = strdup(mapping->path);
+	err = file.path ? vec_push(&seen->files, file) : -ENOMEM;
+	if (err)
+		free(file.path);
+	return err;
+}
+
+/* Files from the first-th on are searched again. */
+static void forget_files(struct target_seen *seen, size_t first)
+{
+	while (seen->files.count > first)
+		free(seen->files.items[--seen->files.count].path);
 }
 
 /* Whether a --step names this file. */
@@ -620,7 +631,7 @@ out:
 		step_function_free(functions->items[--functions->count]);
 	/* What was found in them is gone, so they are searched again. */
 	if (err)
-		seen->files.count = files;
+		forget_files(seen, files);
 	maps_free(&maps);
 	vec_free(&search.texts);
 	return err ? err : (int)(functions->count - first);

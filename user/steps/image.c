@@ -15,9 +15,6 @@
 
 #define DEBUG_FOLDER "/usr/lib/debug"
 
-/* Larger files take too long to read, and a sparse file may have any size. */
-#define CHECKSUM_BYTES_MAX (1u << 30)
-
 /* Debug files. */
 
 struct search {
@@ -25,6 +22,7 @@ struct search {
 	uint8_t id[ELF_BUILD_ID_MAX];
 	size_t id_size;
 	uint32_t tgid;
+	uint64_t bytes_left; /* of which checksums may be made */
 	struct elf_file *debug;
 	int fd; /* of debug */
 };
@@ -52,17 +50,20 @@ static bool has_build_id(const struct elf_file *elf, const uint8_t *id, size_t s
 	return size && elf_file__build_id(elf, other) == size && !memcmp(id, other, size);
 }
 
-static bool has_checksum(int fd, uint32_t wanted)
+/* A sparse file may have any size, and grow meanwhile. */
+static bool has_checksum(struct search *search, int fd, uint32_t wanted)
 {
 	uint8_t block[65536];
 	struct stat status;
+	uint64_t most = search->bytes_left;
 	uint32_t sum = 0;
 	off_t at = 0;
 	ssize_t got = 0;
 
-	if (fstat(fd, &status) || status.st_size > CHECKSUM_BYTES_MAX)
+	if (fstat(fd, &status) || (uint64_t)status.st_size > most)
 		return false;
-	while (at <= CHECKSUM_BYTES_MAX && (got = pread(fd, block, sizeof(block), at)) > 0) {
+	search->bytes_left -= (uint64_t)status.st_size;
+	while ((uint64_t)at <= most && (got = pread(fd, block, sizeof(block), at)) > 0) {
 		sum = crc32(sum, block, got);
 		at += got;
 	}
@@ -84,7 +85,7 @@ static bool try_file(struct search *search, const char *path, const uint32_t *ch
 	if (search->id_size)
 		fits = has_build_id(elf, search->id, search->id_size);
 	else
-		fits = checksum && has_checksum(fd, *checksum);
+		fits = checksum && has_checksum(search, fd, *checksum);
 	if (!fits) {
 		elf_file__free(elf);
 		close(fd);
@@ -120,22 +121,29 @@ static bool try_build_id(struct search *search)
 	return try_both_roots(search, path, NULL);
 }
 
-/* Reads .gnu_debuglink. Its name must not be a path, because the file is untrusted. */
-static bool read_link(struct elf_file *file, char name[NAME_MAX + 1], uint32_t *checksum)
+/*
+ * Reads .gnu_debuglink: a name, its end, up to three bytes of padding and the checksum. The name
+ * must not be a path, and the section may have any size, because the file is untrusted.
+ */
+static bool read_link(const struct elf_file *file, char name[NAME_MAX + 1], uint32_t *checksum)
 {
+	char data[NAME_MAX + 4 + sizeof(*checksum)];
 	struct elf_section section;
-	size_t size;
+	size_t size, bytes;
 
-	if (elf_file__section(file, ".gnu_debuglink", &section) || !section.data)
+	if (elf_file__find_section_named(file, ".gnu_debuglink", &section))
 		return false;
-	size = strnlen((const char *)section.data, section.size);
-	if (!size || size > NAME_MAX || size == section.size || memchr(section.data, '/', size))
+	bytes = section.size < sizeof(data) ? section.size : sizeof(data);
+	if (elf_file__read_section(file, &section, 0, data, bytes))
 		return false;
-	memcpy(name, section.data, size + 1);
+	size = strnlen(data, bytes);
+	if (!size || size > NAME_MAX || size == bytes || memchr(data, '/', size))
+		return false;
+	memcpy(name, data, size + 1);
 	size = (size + 4) & ~(size_t)3;
-	if (section.size < size + sizeof(*checksum))
+	if (bytes < size + sizeof(*checksum))
 		return false;
-	memcpy(checksum, section.data + size, sizeof(*checksum));
+	memcpy(checksum, data + size, sizeof(*checksum));
 	return true;
 }
 
@@ -160,15 +168,16 @@ static bool try_link(struct search *search, const char *file_path)
 }
 
 int debug_file_find(struct elf_file *file, uint32_t tgid, const char *path,
-		    const char *const *symbol_files, size_t count, struct elf_file **debug)
+		    const struct symbol_files *symbols, uint64_t checksum_bytes,
+		    struct elf_file **debug)
 {
-	struct search search = {.file = file, .tgid = tgid};
+	struct search search = {.file = file, .tgid = tgid, .bytes_left = checksum_bytes};
 	bool found = false;
 
 	search.id_size = elf_file__build_id(file, search.id);
-	for (size_t i = 0; i < count && search.id_size && !found; i++) {
-		search.fd =
-			symbol_file_open(symbol_files[i], search.id, search.id_size, &search.debug);
+	for (size_t i = 0; i < symbols->count && search.id_size && !found; i++) {
+		search.fd = symbol_file_open(symbols->paths[i], search.id, search.id_size,
+					     &search.debug);
 		found = search.fd >= 0;
 	}
 	if (!found && !try_build_id(&search) && !try_link(&search, path))
@@ -272,8 +281,9 @@ static int read_debug_symbols(struct image *image, uint32_t tgid, const char *co
 	struct elf_symbols symbols;
 	int err;
 
-	image->debug_fd =
-		debug_file_find(image->elf, tgid, image->path, symbol_files, count, &image->debug);
+	image->debug_fd = debug_file_find(image->elf, tgid, image->path,
+					  &(struct symbol_files){symbol_files, count},
+					  DEBUG_FILE_CHECKSUM_BYTES, &image->debug);
 	if (image->debug_fd < 0)
 		return 0;
 	err = elf_symbols_read(&symbols, image->debug);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include "proc/maps.h"
 #include "elf/elf_file.h"
+#include "elf/symbol_files.h"
 #include "code/exits.h"
 #include "elf/symbols.h"
 #include "elf/unwind.h"
@@ -57,13 +58,17 @@ bool image_has_frame(const struct image *image, uint64_t address);
 uint64_t image_nearest(const struct image *image, uint64_t address);
 
 /*
- * Finds the debug file of file, which the process sees as path. Tries symbol_files, then
+ * Finds the debug file of file, which the process sees as path. Tries symbols, then
  * /usr/lib/debug/.build-id, then the file that .gnu_debuglink names; the last two in the root of
- * the process and then in the tool's. Skips files with another build-id or checksum. Returns the
+ * the process and then in the tool's. Skips files with another build-id or checksum, and those that
+ * are told by a checksum if checksums of more than that many bytes had to be made. Returns the
  * descriptor of *debug, both to be freed by the caller; or -ENOENT.
  */
+#define DEBUG_FILE_CHECKSUM_BYTES   (1u << 30)
+#define DEBUG_FILE_CHECKSUM_AT_ONCE (32u << 20) /* takes some 30 ms, while records wait */
 int debug_file_find(struct elf_file *file, uint32_t tgid, const char *path,
-		    const char *const *symbol_files, size_t count, struct elf_file **debug);
+		    const struct symbol_files *symbols, uint64_t checksum_bytes,
+		    struct elf_file **debug);
 
 /*
  * Checks a file of --symbols: it can be opened, is an ELF file, and has a build-id and symbols; or

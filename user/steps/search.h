@@ -26,14 +26,8 @@
 			log_warn(__VA_ARGS__);                                                     \
 	} while (0)
 
-struct file_id {
-	uint64_t inode;
-	uint32_t major;
-	uint32_t minor;
-};
-
 struct target_seen {
-	VEC(struct file_id) files;
+	mapping_vec files;
 	VEC(const struct step_spec *) texts; /* that were found, in some file */
 	uint64_t spent_ns;		     /* time spent searching them */
 	bool gave_up;			     /* the time was over: nothing more is searched */

@@ -6,7 +6,9 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -138,6 +140,36 @@ static void maps_list_each_executable_file_once(void **state)
 	maps_free(&maps);
 }
 
+/* Subvolumes of btrfs have one device in maps, and each its own inode numbers. */
+static void maps_tell_files_of_one_number_apart_by_their_paths(void **state)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE), found = 0;
+	char paths[2][64];
+	mapping_vec maps = {0};
+	void *pages[2];
+
+	strcpy(paths[0], "/tmp/fbt-maps-XXXXXX");
+	close(mkstemp(paths[0]));
+	snprintf(paths[1], sizeof(paths[1]), "%s-too", paths[0]);
+	assert_int_equal(truncate(paths[0], (off_t)size) || link(paths[0], paths[1]), 0);
+	for (size_t i = 0; i < 2; i++) {
+		int fd = open(paths[i], O_RDONLY | O_CLOEXEC);
+
+		pages[i] = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+		assert_ptr_not_equal(pages[i], MAP_FAILED);
+		close(fd);
+	}
+	assert_int_equal(maps_read(getpid(), &maps), 0);
+	for (size_t i = 0; i < 2; i++) {
+		vec_for_each (mapping, &maps)
+			found += !strcmp(mapping->path, paths[i]);
+		munmap(pages[i], size);
+		unlink(paths[i]);
+	}
+	assert_int_equal(found, 2);
+	maps_free(&maps);
+}
+
 static void mapping_opens_the_file_that_is_mapped(void **state)
 {
 	mapping_vec maps = {0};
@@ -185,6 +217,7 @@ int main(void)
 		cmocka_unit_test(maps_refuse_a_zombie),
 		cmocka_unit_test(maps_refuse_a_kernel_thread),
 		cmocka_unit_test(maps_list_each_executable_file_once),
+		cmocka_unit_test(maps_tell_files_of_one_number_apart_by_their_paths),
 		cmocka_unit_test(mapping_opens_the_file_that_is_mapped),
 		cmocka_unit_test(mapping_does_not_open_another_file_at_its_path),
 		cmocka_unit_test(mapping_does_not_open_a_device),

@@ -109,10 +109,33 @@ static const char arm64_code[] = ".globl leaf, keeper\n"
 				 ".cfi_endproc\n"
 				 ".size keeper, . - keeper\n";
 
+/*
+ * More instructions than are read, each of one byte, and then the only ones that change the row; it
+ * is wanted for the code after them.
+ */
+static const char long_code[] = ".globl many\n"
+				".type many, %function\n"
+				"many: .cfi_startproc\n"
+				".rept 30000\n"
+				"nop\n"
+				".cfi_remember_state\n"
+				".cfi_restore_state\n"
+				".endr\n"
+				".cfi_def_cfa_offset 80\n"
+				"last: nop\n"
+				"nop\n"
+				".cfi_endproc\n"
+				".size many, . - many\n"
+				".globl last\n"
+				".type last, %function\n"
+				".size last, . - last\n";
+
 static int build(void **state)
 {
 	if (elf_fixture_set_up(state))
 		return -1;
+	elf_fixture_write(*state, "long.S", long_code);
+	elf_fixture_run(*state, "gcc -shared -nostdlib long.S -o long");
 	elf_fixture_write(*state, "a.S", arm64_code);
 	elf_fixture_run(*state, "aarch64-linux-gnu-gcc -shared -nostdlib a.S -o a");
 	return 0;
@@ -196,6 +219,23 @@ static void an_address_outside_has_no_row(void **state)
 	close(fd);
 }
 
+static void a_row_behind_what_is_read_is_not_known(void **state)
+{
+	struct cfi_reader *reader = cfi_reader__new();
+	struct cfi_row row;
+	struct elf_file *file;
+	int fd;
+
+	elf_fixture_need(*state, "gcc");
+	fd = elf_fixture_open(*state, "long");
+	assert_int_equal(elf_file__open(&file, fd), 0);
+	assert_int_equal(cfi_reader__find(reader, file, address_of(file, "many"), &row), 0);
+	assert_int_equal(cfi_reader__find(reader, file, address_of(file, "last"), &row), -EBADMSG);
+	cfi_reader__free(reader);
+	elf_file__free(file);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +243,7 @@ int main(void)
 		cmocka_unit_test(bad_expressions_are_refused),
 		cmocka_unit_test(arm64_frames_are_left),
 		cmocka_unit_test(an_address_outside_has_no_row),
+		cmocka_unit_test(a_row_behind_what_is_read_is_not_known),
 	};
 
 	return cmocka_run_group_tests(tests, build, elf_fixture_tear_down);

@@ -10,6 +10,7 @@
 #include "elf/symbols.h"
 #include "stacks/files.h"
 #include "stacks/functions.h"
+#include "stderr_fixture.h"
 
 /* first has 16 bytes, 48 without a function follow, second has 32, and inner 8 of these. */
 #define CODE                                                                                       \
@@ -156,6 +157,21 @@ static uint32_t add_lib(struct code_files *files, struct elf_fixture *fixture)
 	return code_files__add(files, (uint32_t)getpid(), &mapping, 1);
 }
 
+/* Subvolumes of btrfs have one device in maps, and each its own inode numbers. */
+static void files_of_one_number_are_told_apart_by_their_paths(void **state)
+{
+	struct code_files *files = code_files__new(&(struct symbol_files){NULL, 0});
+	char paths[2][8] = {"/none/a", "/none/b"};
+	struct mapping one = {.path = paths[0], .inode = 7}, other = {.path = paths[1], .inode = 7};
+	uint32_t tgid = (uint32_t)getpid(), number;
+
+	(void)state;
+	number = code_files__add(files, tgid, &one, 1);
+	assert_int_not_equal(code_files__add(files, tgid, &other, 1), number);
+	assert_int_equal(code_files__add(files, tgid, &one, 1), number);
+	code_files__free(files);
+}
+
 static void a_file_that_could_not_be_opened_is_tried_again(void **state)
 {
 	struct elf_fixture *fixture = *state;
@@ -207,13 +223,73 @@ static void code_without_a_name_is_looked_for_once(void **state)
 	code_files__free(later);
 }
 
+/* The name of first in a file whose symbols are in another one of that size, which it links to. */
+static const char *name_by_link(struct code_files *files, struct elf_fixture *fixture,
+				const char *name, const char *size)
+{
+	char path[128];
+	struct mapping mapping = {.path = path};
+	struct stat status;
+
+	snprintf(path, sizeof(path), "%s/%s", fixture->folder, name);
+	assert_true(elf_fixture_run(fixture,
+				    "cp local %s.debug && truncate -s %s %s.debug && "
+				    "strip -o bare local && "
+				    "objcopy --add-gnu-debuglink=%s.debug bare %s",
+				    name, size, name, name, name));
+	assert_int_equal(stat(path, &status), 0);
+	mapping.inode = status.st_ino;
+	return name_of(files, code_files__add(files, (uint32_t)getpid(), &mapping, 1), first);
+}
+
+/* A file may have any number of symbols. */
+static void symbols_that_take_too_long_are_not_gone_through_again(void **state)
+{
+	struct code_files *files = code_files__new(&(struct symbol_files){NULL, 0});
+	void *said = NULL;
+	uint32_t number;
+
+	elf_fixture_need(*state, "gcc");
+	code_files__set_cpu_limit(files, 1);
+	number = add_lib(files, *state);
+	assert_int_equal(stderr_setup(&said), 0);
+	assert_string_equal(name_of(files, number, first), "first");
+	assert_null(name_of(files, number, second));
+	assert_null(name_of(files, number, second));
+	assert_string_equal(name_of(files, number, first), "first");
+	assert_one_line(said, "have no names in stacks");
+	stderr_teardown(&said);
+	code_files__free(files);
+}
+
+/* Its checksum is made while stacks wait. */
+static void a_large_debug_file_is_not_taken_by_its_checksum(void **state)
+{
+	struct code_files *files = code_files__new(&(struct symbol_files){NULL, 0});
+	const char *name;
+
+	elf_fixture_need(*state, "objcopy");
+	/* Without symbols for the linker. */
+	elf_fixture_write(*state, "map", "{ local: *; };");
+	assert_true(elf_fixture_run(*state, "gcc -shared -nostdlib -Wl,--build-id=none "
+					    "-Wl,--version-script=map a.c -o local"));
+	name = name_by_link(files, *state, "small", "1M");
+	assert_non_null(name);
+	assert_string_equal(name, "first");
+	assert_null(name_by_link(files, *state, "large", "40M"));
+	code_files__free(files);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_gap_between_two_functions_is_remembered),
 		cmocka_unit_test(all_of_a_function_in_which_another_one_begins_is_remembered),
 		cmocka_unit_test(a_file_without_symbols_is_gone_through_once),
+		cmocka_unit_test(files_of_one_number_are_told_apart_by_their_paths),
 		cmocka_unit_test(a_file_that_could_not_be_opened_is_tried_again),
+		cmocka_unit_test(symbols_that_take_too_long_are_not_gone_through_again),
+		cmocka_unit_test(a_large_debug_file_is_not_taken_by_its_checksum),
 		cmocka_unit_test(code_without_a_name_is_looked_for_once),
 	};
 

@@ -7,15 +7,20 @@
 #include <cmocka.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "child_fixture.h"
 #include "memfd_fixture.h"
 #include "model/syscalls.h"
 #include "model/stack_table.h"
+#include "proc/status.h"
 #include "record_keeper.h"
 #include "stacks/registers.h"
 #include "stacks/stacks.h"
@@ -212,6 +217,154 @@ static void files_that_are_not_mapped_any_more_give_way_to_others(void **state)
 	munmap(area, 301 * size);
 }
 
+/* As after dlclose() and dlopen(). */
+static void a_file_that_took_the_place_of_another_is_seen_in_time(void **state)
+{
+	struct fixture *fixture = *state;
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *page = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char first[64], second[64];
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	map_code(page, size, 1, first, sizeof(first));
+	take_at(fixture, (uint64_t)page, NS_PER_S);
+	assert_string_equal(path_of_last_code(fixture), first);
+	map_code(page, size, 2, second, sizeof(second));
+	take_at(fixture, (uint64_t)page, 11 * NS_PER_S);
+	assert_string_equal(path_of_last_code(fixture), second);
+	munmap(page, size);
+	unlink(first);
+	unlink(second);
+}
+
+/* A process that does nothing. */
+static pid_t start_child(void)
+{
+	pid_t child = child_fork();
+
+	assert_true(child >= 0);
+	while (!child)
+		pause();
+	return child;
+}
+
+static void end_child(pid_t child)
+{
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* A second process with the same memory, which maps a file at page at a byte from orders. */
+struct mapper {
+	uint8_t *page;
+	int orders[2];
+	int answers[2];
+	char path[64];
+};
+
+static int map_when_told(void *ctx)
+{
+	struct mapper *mapper = ctx;
+	char byte;
+
+	if (read(mapper->orders[0], &byte, 1) != 1)
+		_exit(1);
+	map_code(mapper->page, (size_t)sysconf(_SC_PAGESIZE), 2, mapper->path,
+		 sizeof(mapper->path));
+	if (write(mapper->answers[1], mapper, sizeof(*mapper)) != sizeof(*mapper) ||
+	    read(mapper->orders[0], &byte, 1) != 1)
+		_exit(1);
+	_exit(0);
+}
+
+/* A process that is in an uninterruptible wait until the second byte of orders. */
+static pid_t start_vfork(struct mapper *mapper)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	pid_t child = child_fork();
+
+	assert_true(child >= 0);
+	if (child)
+		return child;
+	close(mapper->orders[1]);
+	clone(map_when_told, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, mapper);
+	for (;;)
+		pause();
+}
+
+static void await_state(pid_t process, char state)
+{
+	struct thread_stat stat = {0};
+
+	while (stat.state != state) {
+		usleep(1000);
+		assert_int_equal(
+			thread_stat_read(&stat, (struct proc_ref){.tgid = (uint32_t)process}), 0);
+	}
+}
+
+/* The map of a process that may not let it be read is not read again for what is known. */
+static void a_map_is_not_read_again_in_an_uninterruptible_wait(void **state)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	struct fixture *fixture = *state;
+	struct mapper mapper = {.page = NULL};
+	char first[64];
+	pid_t child;
+
+	mapper.page = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(mapper.page, MAP_FAILED);
+	assert_int_equal(pipe(mapper.orders) || pipe(mapper.answers), 0);
+	map_code(mapper.page, size, 1, first, sizeof(first));
+	child = start_vfork(&mapper);
+	fixture->place.tgid = (uint32_t)child;
+	take_at(fixture, (uint64_t)mapper.page, NS_PER_S);
+	assert_string_equal(path_of_last_code(fixture), first);
+	assert_int_equal(write(mapper.orders[1], "", 1), 1);
+	assert_int_equal(read(mapper.answers[0], &mapper, sizeof(mapper)), sizeof(mapper));
+	await_state(child, 'D');
+	take_at(fixture, (uint64_t)mapper.page, 11 * NS_PER_S);
+	assert_string_equal(path_of_last_code(fixture), first);
+	assert_int_equal(write(mapper.orders[1], "", 1), 1);
+	await_state(child, 'S');
+	take_at(fixture, (uint64_t)mapper.page, 12 * NS_PER_S);
+	assert_string_equal(path_of_last_code(fixture), mapper.path);
+	end_child(child);
+	unlink(first);
+	unlink(mapper.path);
+	munmap(mapper.page, size);
+}
+
+/* As many as are kept, and all are those of one process. */
+#define ALL_FILES 256
+
+static void files_of_a_process_that_has_ended_give_way_to_others(void **state)
+{
+	struct fixture *fixture = *state;
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *area = mmap(NULL, ALL_FILES * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char path[64];
+	pid_t child;
+
+	assert_ptr_not_equal(area, MAP_FAILED);
+	for (int i = 0; i < ALL_FILES; i++) {
+		map_code(area + (size_t)i * size, size, i, path, sizeof(path));
+		assert_int_equal(unlink(path), 0);
+	}
+	child = start_child();
+	assert_int_equal(munmap(area, ALL_FILES * size), 0);
+	fixture->place.tgid = (uint32_t)child;
+	for (int i = 0; i < ALL_FILES; i++) {
+		forget_records(fixture);
+		take_at(fixture, (uint64_t)area + (size_t)i * size, NS_PER_S);
+	}
+	end_child(child);
+	forget_records(fixture);
+	fixture->place.tgid = (uint32_t)getpid();
+	take_at(fixture, (uint64_t)stacks_test_place, 2 * NS_PER_S);
+	assert_non_null(strstr(path_of_last_code(fixture), "unit_stacks"));
+}
+
 #define MANY_FILES	300
 #define PLACES_PER_FILE 250
 #define PLACES_MAX	65536
@@ -357,6 +510,9 @@ int main(void)
 		FACT(samples_of_one_function_are_alike),
 		FACT(a_sample_in_no_function_has_no_code),
 		FACT(files_that_are_not_mapped_any_more_give_way_to_others),
+		FACT(a_file_that_took_the_place_of_another_is_seen_in_time),
+		FACT(a_map_is_not_read_again_in_an_uninterruptible_wait),
+		FACT(files_of_a_process_that_has_ended_give_way_to_others),
 		FACT(places_beyond_the_limit_are_counted_and_told_of_once),
 		FACT(the_kernels_own_code_has_names),
 		FACT(it_has_them_where_files_in_memory_must_not_be_executable),

@@ -160,6 +160,34 @@ static void target_looks_at_a_file_once(void **state)
 	stop(child);
 }
 
+/* Subvolumes of btrfs have one device in maps, and each its own inode numbers. */
+static void target_looks_at_a_file_with_the_number_of_another(void **state)
+{
+	struct target_seen *seen = target_seen__new();
+	struct target_options options = {.spec_count = 1};
+	function_vec functions = {0};
+	struct step_spec spec;
+	void *pages[2];
+
+	elf_fixture_need(*state, "gcc");
+	assert_true(elf_fixture_run(*state, "ln engine twin"));
+	options.specs = &spec;
+	assert_int_equal(step_spec_parse(&spec, "engine_step"), 0);
+	for (int i = 0; i < 2; i++) {
+		int fd = elf_fixture_open(*state, i ? "twin" : "engine");
+
+		pages[i] = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+		assert_ptr_not_equal(pages[i], MAP_FAILED);
+		close(fd);
+		assert_int_equal(target_find(getpid(), &options, seen, &functions), 1);
+	}
+	munmap(pages[0], 4096);
+	munmap(pages[1], 4096);
+	step_spec_clear(&spec);
+	target_seen__free(seen);
+	release(&functions);
+}
+
 static void a_quiet_search_says_nothing(void **state)
 {
 	static const char *const no_symbols[] = {"/proc/self/exe.missing"};
@@ -307,6 +335,7 @@ int main(void)
 		cmocka_unit_test(target_finds_nothing_without_an_error),
 		cmocka_unit_test(target_finds_a_function_where_nm_has_it),
 		cmocka_unit_test(target_looks_at_a_file_once),
+		cmocka_unit_test(target_looks_at_a_file_with_the_number_of_another),
 		cmocka_unit_test(a_quiet_search_says_nothing),
 		cmocka_unit_test(target_gives_a_uretprobe_no_exits),
 		cmocka_unit_test(target_finds_known_functions_by_itself),

@@ -35,7 +35,8 @@ static int find(struct elf_fixture *fixture, const char *name, const char *symbo
 	snprintf(path, sizeof(path), "%s/%s", fixture->folder, name);
 	snprintf(symbol_path, sizeof(symbol_path), "%s/%s", fixture->folder, symbols);
 	assert_int_equal(elf_file__open(&file, fd), 0);
-	debug_fd = debug_file_find(file, getpid(), path, symbol_files, 1, &debug);
+	debug_fd = debug_file_find(file, getpid(), path, &(struct symbol_files){symbol_files, 1},
+				   DEBUG_FILE_CHECKSUM_BYTES, &debug);
 	assert_true(debug_fd < 0 ? !debug : !!debug);
 	elf_file__free(debug);
 	elf_file__free(file);
@@ -103,6 +104,47 @@ static void debug_file_refuses_a_debug_link_with_another_checksum(void **state)
 	assert_true(elf_fixture_run(fixture, "mv kept c.debug"));
 }
 
+static long resident_pages(void)
+{
+	long size, resident = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%ld %ld", &size, &resident), 2);
+	fclose(file);
+	return resident;
+}
+
+#define LINK_BYTES "67108864"
+
+/* The section is as large as its owner likes; the link is its first bytes. */
+static void only_the_begin_of_a_debug_link_is_read(void **state)
+{
+	struct elf_fixture *fixture = *state;
+	struct elf_file *file = NULL, *debug = NULL;
+	int fd, debug_fd;
+	char path[128];
+	long before;
+
+	elf_fixture_need(fixture, "objcopy");
+	assert_true(elf_fixture_run(
+		fixture, "objcopy --dump-section .gnu_debuglink=link c.linked c.same && "
+			 "truncate -s " LINK_BYTES " link && "
+			 "objcopy --update-section .gnu_debuglink=link c.linked c.long"));
+	fd = elf_fixture_open(fixture, "c.long");
+	snprintf(path, sizeof(path), "%s/c.long", fixture->folder);
+	assert_int_equal(elf_file__open(&file, fd), 0);
+	before = resident_pages();
+	debug_fd = debug_file_find(file, (uint32_t)getpid(), path, &(struct symbol_files){NULL, 0},
+				   DEBUG_FILE_CHECKSUM_BYTES, &debug);
+	assert_true(debug_fd >= 0);
+	assert_true((resident_pages() - before) * sysconf(_SC_PAGESIZE) < atol(LINK_BYTES) / 2);
+	elf_file__free(debug);
+	elf_file__free(file);
+	close(debug_fd);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +155,7 @@ int main(void)
 		cmocka_unit_test(debug_file_takes_the_same_build_id),
 		cmocka_unit_test(debug_file_follows_a_debug_link),
 		cmocka_unit_test(debug_file_refuses_a_debug_link_with_another_checksum),
+		cmocka_unit_test(only_the_begin_of_a_debug_link_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, build, elf_fixture_tear_down);
