@@ -73,4 +73,31 @@ preload='' COLLECTS=1 STEPS=600 RATE_GUARD=1 run_late 'a worker that collects' 1
 is "$NAME: once removed, the probes are not set in it again" "$(grep -c "$dear" "$OUT.err")" 1
 fact "$NAME: the report says so of both" \
 	'[p["python"]["collections"] for p in R["processes"] if "python" in p] == ["off"] * 2'
+# count_reads PID: how often it and its children have read something
+count_reads()
+{
+	local pid
+
+	for pid in "$1" $(pgrep -P "$1"); do
+		sed -n 's/^syscr: //p' "/proc/$pid/io"
+	done | awk '{ sum += $1 } END { print sum }'
+}
+
+# One that is stopped does not answer: in each turn only its page is looked at, not its files in /proc.
+rm -f "${OUT:?}".* "$TMP/truth.json.stop"
+start_waiting env "LD_PRELOAD=$LIBRARY" /usr/bin/python3 tests/live/python/late.py "$TMP/truth.json" 0
+run_tool -p "$ENGINE"
+wait_attached "$TOOL"
+stop_process "$ENGINE"
+sleep 3
+before=$(count_reads "$TOOL")
+sleep 3
+after=$(count_reads "$TOOL")
+echo "# $((after - before)) reads in 3 s"
+holds 'a stopped process is not read in each turn' [ $((after - before)) -lt 1500 ]
+kill -CONT "$ENGINE"
+echo 1 >"$TMP/truth.json.stop"
+go
+wait "$ENGINE"
+end_tool
 finish

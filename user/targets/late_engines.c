@@ -32,7 +32,9 @@
 #define PAUSE_MIN_NS NS_PER_S
 #define PAUSE_MAX_NS (60 * NS_PER_S)
 /* An interpreter that has just begun rarely waits in a call where its thread can be taken. */
-#define SETTLE_NS  (2 * NS_PER_S)
+#define SETTLE_NS (2 * NS_PER_S)
+/* How often /proc is read of a process whose library does not answer; its page, in each turn. */
+#define ORDERED_NS NS_PER_S
 #define TRIES_MAX  5
 #define LISTED_MAX 8
 
@@ -40,6 +42,7 @@ struct candidate {
 	uint32_t tgid;
 	uint64_t start_ticks; /* of the process: another one may get its number */
 	uint64_t due_ns;      /* UINT64_MAX: the library is being injected */
+	uint64_t ordered_ns;  /* the library has an order: until when only its page is read */
 	uint32_t tries;	      /* to inject it */
 	bool is_refused;      /* it cannot be injected */
 };
@@ -315,20 +318,32 @@ static void take(struct late_engines *late, uint32_t tgid)
 /* Looks at one process; false: it has ended. */
 static bool look(struct late_engines *late, struct candidate *candidate, uint64_t now_ns)
 {
-	uint64_t age_ns = age_of(candidate);
-	int found;
+	struct steps_found *steps = late->live->found;
+	uint64_t age_ns;
+	int found = -EAGAIN;
 
+	if (now_ns < candidate->ordered_ns) {
+		found = steps_found__look_python(steps, candidate->tgid);
+		if (found == -EAGAIN)
+			return true;
+	}
+	age_ns = age_of(candidate);
 	candidate->due_ns = now_ns + pause_of(age_ns);
+	candidate->ordered_ns = 0;
 	if (!age_ns)
 		return false;
-	if (!python_use_is_there(candidate->tgid) || python_tree_is_helper(candidate->tgid) ||
-	    !has_library(late, candidate, age_ns))
-		return true;
-	found = steps_found__look_python(late->live->found, candidate->tgid);
-	if (found == -EAGAIN)
+	if (found == -EAGAIN) {
+		if (!python_use_is_there(candidate->tgid) ||
+		    python_tree_is_helper(candidate->tgid) || !has_library(late, candidate, age_ns))
+			return true;
+		found = steps_found__look_python(steps, candidate->tgid);
+	}
+	if (found == -EAGAIN) {
 		candidate->due_ns = now_ns;
-	else if (found > 0)
+		candidate->ordered_ns = now_ns + ORDERED_NS;
+	} else if (found > 0) {
 		take(late, candidate->tgid);
+	}
 	return true;
 }
 
