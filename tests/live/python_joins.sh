@@ -73,6 +73,23 @@ preload='' COLLECTS=1 STEPS=600 RATE_GUARD=1 run_late 'a worker that collects' 1
 is "$NAME: once removed, the probes are not set in it again" "$(grep -c "$dear" "$OUT.err")" 1
 fact "$NAME: the report says so of both" \
 	'[p["python"]["collections"] for p in R["processes"] if "python" in p] == ["off"] * 2'
+# The launcher has no step, and its only worker ends: the tool, which may not signal it, waits for the next.
+rm -f "${OUT:?}".* "$TMP/truth.json.stop" "$TMP/truth.json.begun"
+chmod 1777 "$TMP"
+start_waiting setpriv --reuid 65534 --regid 65534 --clear-groups env "LD_PRELOAD=$LIBRARY" BEGINS=1 \
+	/usr/bin/python3 tests/live/python/late.py "$TMP/truth.json" 2
+run_tool -p "$ENGINE"
+wait_attached "$TOOL"
+holds 'a launcher without a step is not traced' grep -q 'has no step, so it is not traced' "$OUT.err"
+echo >&7
+echo 1 >"$TMP/truth.json.stop"
+holds 'the next worker of a launcher of another user is found' await_lines 1 'since the trace began' "$OUT.err"
+echo 2 >"$TMP/truth.json.stop"
+while [ ! -e "$TMP/truth.json" ]; do sleep 0.02; done
+exec 7>&-
+wait "$ENGINE"
+end_tool
+
 # count_reads PID: how often it and its children have read something
 count_reads()
 {

@@ -2,7 +2,6 @@
 #include "targets/late_engines.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "inject/python_use.h"
+#include "proc/process.h"
 #include "proc/status.h"
 #include "python/guest.h"
 #include "python/inject.h"
@@ -371,6 +371,15 @@ void late_engines__turn(struct late_engines *late, uint64_t now_ns)
 	}
 }
 
+/* The confined tool may send no signal to a process of another user, not even 0. */
+static bool is_running(uint32_t tgid)
+{
+	struct thread_stat stat;
+	int err = thread_stat_read(&stat, processes_ref(tgid));
+
+	return err ? err != -ESRCH : stat.state != 'Z' && stat.state != 'X';
+}
+
 bool late_engines__awaits(const struct late_engines *late)
 {
 	const struct options *options = late->live->options;
@@ -378,7 +387,7 @@ bool late_engines__awaits(const struct late_engines *late)
 	if (!is_on(late) || !steps_found__has_python(late->live->found))
 		return false;
 	for (size_t i = 0; i < options->pids.count; i++) {
-		if (!kill((pid_t)options->pids.items[i], 0))
+		if (is_running(options->pids.items[i]))
 			return true;
 	}
 	return false;
