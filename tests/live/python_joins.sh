@@ -29,6 +29,7 @@ run_late()
 		await_lines "$n" 'since the trace began' "$OUT.err" || not_ok "$NAME: worker $n is found"
 		pid=$(grep -E 'since the trace began' "$OUT.err" | sed -n "${n}s/.*process \([0-9]*\) .*/\1/p")
 		await_steps "${STEPS:-50}" "$pid" || not_ok "$NAME: worker $n has steps"
+		LINKS[n]=$(count_links "$TOOL")
 		echo "$n" >"$TMP/truth.json.stop"
 	done
 	while [ ! -e "$TMP/truth.json" ]; do sleep 0.02; done
@@ -58,8 +59,10 @@ check_late()
 preload='' run_late 'a restarted worker, injected' 3 --python=inject
 check_late
 is "$NAME: the library is put into each" "$(grep -c 'libferrum_python.so injected' "$OUT.err")" 4
-preload='' run_late 'with -f, injected' 2 --python=inject -f
+# Each worker has a file of its own, in which probes cover all processes.
+preload='' run_late 'with -f, injected' 3 --python=inject -f --explain off
 check_late
+is "$NAME: the probes of a worker go with it" "${LINKS[3]}" "${LINKS[2]}"
 preload=$LIBRARY run_late 'started with the library' 2
 check_late
 # Its page is found where it is mapped, and opened by the broker.

@@ -73,7 +73,7 @@ struct traced {
 	bool taken;	       /* its threads have slots, and new threads get them */
 	bool rescan;	       /* look for step functions now */
 	uint64_t code_kib;     /* that it had mapped when it was searched last; only with -a */
-	struct uprobes *uprobes; /* NULL unless links are per process */
+	struct uprobes *uprobes; /* links for it, or in files of its own; NULL: none */
 	struct uprobes *stale;	 /* bound to a first thread that has ended; kept until replaced */
 	VEC(uint32_t) kinds;	 /* step functions in the files it has mapped */
 	uint32_t missing;	 /* threads without a slot, because none was free */
