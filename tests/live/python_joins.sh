@@ -93,6 +93,25 @@ exec 7>&-
 wait "$ENGINE"
 end_tool
 
+# Nearly all of the time the probes are off: they are set in a process that came meanwhile, too.
+rm -f "${OUT:?}".* "$TMP"/truth.json.*
+LD_PRELOAD=$LIBRARY /usr/bin/python3 tests/live/python/late.py "$TMP/other" worker 1 >"$TMP/steps" &
+other=$!
+wait_for 60 [ -e "$TMP/other.begun" ]
+start_waiting /usr/bin/python3 tests/live/python/late.py "$TMP/truth.json" 1
+RATE_GUARD=0.1 run_tool -p "$ENGINE,$other" -f --python=inject
+wait_attached "$TOOL"
+holds 'a function is sampled' await_lines 1 'its steps are a sample' "$OUT.err"
+echo >&7
+await_lines 1 'since the trace began' "$OUT.err"
+pid=$(sed -n 's/.*process \([0-9]*\) .*since the trace began.*/\1/p' "$OUT.err" | head -n 1)
+holds 'it is sampled in a worker that has come meanwhile' await_steps 3 "$pid"
+echo 1 | tee "$TMP/other.stop" >"$TMP/truth.json.stop"
+while [ ! -e "$TMP/truth.json" ]; do sleep 0.02; done
+exec 7>&-
+wait "$ENGINE" "$other"
+end_tool
+
 # count_reads PID: how often it and its children have read something
 count_reads()
 {

@@ -401,7 +401,10 @@ static struct step_probe probe_in(const struct steps_found *found, const struct 
 	return probe;
 }
 
-/* Collects the kinds in a process's files that are not probed yet, and marks them as probed. */
+/*
+ * Collects the kinds in a process's files that are not probed yet, and marks them as probed; those
+ * that are switched off too, which are probed once they are switched on.
+ */
 static size_t take_unprobed(struct steps_found *found, struct traced *traced,
 			    struct step_probe probes[FBT_KIND_COUNT])
 {
@@ -413,10 +416,11 @@ static size_t take_unprobed(struct steps_found *found, struct traced *traced,
 		struct copy *copy = find_copy(found, traced, kind);
 		bool *is_probed = copy ? &copy->is_probed : &found->probed[kind];
 
-		if ((all && *is_probed) || count == FBT_KIND_COUNT ||
-		    found->off_kinds & kind_bit(kind))
+		if ((all && *is_probed) || count == FBT_KIND_COUNT)
 			continue;
 		*is_probed = true;
+		if (found->off_kinds & kind_bit(kind))
+			continue;
 		probes[count++] = probe_in(found, traced, kind);
 	}
 	traced->probed_kinds = traced->kinds.count;
