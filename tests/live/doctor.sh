@@ -35,13 +35,14 @@ says()
 	END
 }
 
-# agrees NAME PID OPTION…: -p PID does what doctor said
+# agrees NAME PID[,PID…] OPTION…: -p PID does what doctor said
 agrees()
 {
 	local name=$1 pid=$2 said did
 
 	shift 2
-	"${under[@]}" "$program" doctor "$pid" "$@" >"$TMP/doctor" 2>"$TMP/err" </dev/null
+	# shellcheck disable=SC2086
+	"${under[@]}" "$program" doctor ${pid//,/ } "$@" >"$TMP/doctor" 2>"$TMP/err" </dev/null
 	said=$?
 	timeout 120 "${under[@]}" "$program" -p "$pid" -d 0.2 --report none "$@" >"$OUT.report" \
 		2>"$OUT.err" </dev/null
@@ -116,6 +117,27 @@ says 'probes alone: nothing to measure' no 'step function' '--detail probes'
 agrees 'probes and a step' "$ENGINE" --step engine_step --detail probes "${nothing[@]}"
 says 'probes and a step: a step has its price, a call has none' ok trial 'a step, rings'
 is 'probes and a step: calls are not counted' "$(grep -c 'system calls' "$TMP/doctor")" 0
+# One process of several suffices.
+sleep 600 &
+other=$!
+agrees 'one of two has it' "$other,$ENGINE" --step engine_step "${nothing[@]}"
+says 'one of two has it: the other one has not' warn 'step function' engine_step
+agrees 'neither has it' "$other,$ENGINE" --step no_such_step "${nothing[@]}"
+agrees 'one of two, and probes alone' "$other,$ENGINE" --step engine_step --detail probes "${nothing[@]}"
+agrees 'one of two cannot be searched' "$other,$ENGINE" --step '*' "${nothing[@]}"
+kill $other
+sh -c '"$0" --steps 0 --sleep-us 2000; :' "$FBT_ENGINE" 7>&- &
+launcher=$!
+wait_for 60 pgrep -P $launcher >"$TMP/child"
+agrees 'a launcher' $launcher --step engine_step "${nothing[@]}"
+says 'a launcher: what has it' no 'step function' "child $(pgrep -P $launcher)"
+agrees 'a launcher, followed' $launcher -f --step engine_step "${nothing[@]}"
+says 'a launcher, followed: what has it' - 'step function' "child $(pgrep -P $launcher)"
+agrees 'a launcher, followed, no such step' $launcher -f --step no_such_step "${nothing[@]}"
+agrees 'a launcher, followed, probes alone' $launcher -f --detail probes "${nothing[@]}"
+kill "$(pgrep -P $launcher)"
+wait $launcher
+
 stop_process "$ENGINE"
 doctor 0 'stopped' "$ENGINE" "${nothing[@]}"
 says 'stopped: says so' warn state CONT
@@ -229,6 +251,23 @@ if [ "$(uname -m)" = x86_64 ]; then
 	wait "$ENGINE"
 fi
 
+# Python, with the library and without it.
+if [ "$(uname -m)" = x86_64 ]; then
+	for preload in '' "$(realpath "$FBT_BUILD/libferrum_python.so")"; do
+		start_waiting env LD_PRELOAD="$preload" /usr/bin/python3 -c 'import json, sys
+print("ready", flush=True)
+sys.stdin.read()'
+		agrees "Python${preload:+ with its library}, required" "$ENGINE" --python require \
+			--step py:json.decoder:JSONDecoder.decode "${nothing[@]}"
+		exec 7>&-
+		wait "$ENGINE"
+	done
+	sleep 600 &
+	agrees 'no Python, required' $! --python require "${nothing[@]}"
+	says 'no Python, required: says so' no Python 'does not run CPython'
+	kill $!
+fi
+
 # CUDA, with the shim and without it.
 gpu_env=(CUDA_INJECTION64_PATH=)
 start_gpu --linger-ms 60000 --steps 30 --script k50,z20,s
@@ -248,6 +287,9 @@ wait_for 120 is_done
 doctor 0 'shim' "$ENGINE" "${nothing[@]}"
 says 'shim: idle' ok 'GPU records' idle
 agrees 'shim, required' "$ENGINE" --gpu require "${nothing[@]}"
+sleep 600 &
+agrees 'shim in one of two, required' "$!,$ENGINE" --gpu require "${nothing[@]}"
+kill $!
 rm -f "$TMP/calls"
 doctor 0 'shim' "$ENGINE" "${nothing[@]}"
 holds 'shim: nothing was asked of CUPTI' [ ! -s "$TMP/calls" ]

@@ -11,6 +11,7 @@
 #include "commands/doctor_check.h"
 #include "commands/doctor_gpu.h"
 #include "commands/doctor_machine.h"
+#include "commands/doctor_needs.h"
 #include "commands/doctor_process.h"
 #include "commands/doctor_python.h"
 #include "commands/doctor_room.h"
@@ -59,8 +60,15 @@ static void check_machine(const struct options *options, struct doctor_trial *tr
 	check_metadata(options, checks);
 }
 
-static void check_process(const struct options *options, uint32_t tgid, struct doctor_trial *trial,
-			  struct findings *checks)
+/* Step functions: a trace needs one, and none that cannot be probed. */
+struct doctor_tally {
+	bool has_python; /* doctor_needs */
+	bool suffices;
+	bool fails;
+};
+
+static void check_process(const struct options *options, struct doctor_tally *tally,
+			  struct doctor_trial *trial, struct findings *checks)
 {
 	struct cgroup_limits limits;
 	struct doctor_process process;
@@ -69,8 +77,8 @@ static void check_process(const struct options *options, uint32_t tgid, struct d
 	struct doctor_calls calls;
 	struct doctor_python python;
 	struct doctor_stacks stacks;
+	uint32_t tgid = checks->tgid;
 
-	checks->tgid = tgid;
 	doctor_process_read(&process, tgid);
 	doctor_process_judge(&process, checks);
 	if (process.err)
@@ -79,6 +87,8 @@ static void check_process(const struct options *options, uint32_t tgid, struct d
 	doctor_process_judge_limits(&limits, checks);
 	doctor_steps_read(&steps, tgid, options, trial);
 	doctor_steps_judge(&steps, checks);
+	tally->suffices |= doctor_steps_suffice(&steps, tally->has_python);
+	tally->fails |= steps.found < 0;
 	doctor_python_read(&python, tgid, options);
 	doctor_python_judge(&python, checks);
 	doctor_calls_read(&calls, tgid, steps.found > 0 && !steps.probe_err, trial);
@@ -89,6 +99,24 @@ static void check_process(const struct options *options, uint32_t tgid, struct d
 	doctor_process_gpu_read(&gpu, tgid, options->gpu.mode);
 	doctor_process_gpu_judge(&gpu, checks);
 	doctor_process_gpu_clear(&gpu);
+}
+
+static void check_processes(const struct options *options, struct doctor_trial *trial,
+			    struct findings *checks)
+{
+	struct doctor_tally tally = {.suffices = false};
+	struct doctor_needs needs;
+	struct options eased;
+
+	doctor_needs_read(&needs, options);
+	eased = doctor_needs_ease(&needs, options);
+	tally.has_python = needs.has_python;
+	vec_for_each (pid, &options->pids) {
+		checks->tgid = *pid;
+		check_process(&eased, &tally, trial, checks);
+	}
+	if (tally.suffices && !tally.fails)
+		doctor_ease(checks, "step function");
 }
 
 static void check_engines(struct findings *checks)
@@ -127,8 +155,7 @@ bool doctor(const struct options *options, FILE *out)
 	bool works;
 
 	check_machine(options, &trial, &checks);
-	vec_for_each (pid, &options->pids)
-		check_process(options, *pid, &trial, &checks);
+	check_processes(options, &trial, &checks);
 	if (!options->pids.count)
 		check_engines(&checks);
 	doctor_trial_clear(&trial);

@@ -23,6 +23,9 @@ void doctor_print_text(const struct findings *checks, const uint32_t *pids, size
  */
 void doctor_print_json(const struct findings *checks, FILE *out);
 
+/* What failed in one process and is fine in another, which is enough, becomes a warning. */
+void doctor_ease(struct findings *checks, const char *subject);
+
 /* What the program logs from doctor_listen to doctor_listen_end: the first of the worst lines. */
 struct doctor_words {
 	bool any;

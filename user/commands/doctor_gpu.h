@@ -47,6 +47,7 @@ struct doctor_process_gpu {
  * shows. While it reads, for microseconds, no tracer can take the shim.
  */
 void doctor_process_gpu_read(struct doctor_process_gpu *gpu, uint32_t tgid, enum gpu_mode mode);
+/* GPU_REQUIRE is for a process only if none of the trace has a shim: doctor_needs_ease. */
 void doctor_process_gpu_judge(const struct doctor_process_gpu *gpu, struct findings *checks);
 void doctor_process_gpu_clear(struct doctor_process_gpu *gpu);
 

@@ -351,6 +351,7 @@ void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct o
 	*steps = (struct doctor_steps){
 		.named = options->specs.count,
 		.waits = options->wait_step,
+		.follows = options->follow,
 		.alone = options->detail == FBT_DETAIL_PROBES,
 		.interval_ns = options->interval_ns,
 		.wants_python = wants_python(options),
@@ -511,6 +512,13 @@ static void judge_none(const struct doctor_steps *steps, struct findings *checks
 			     "trace begins");
 		return;
 	}
+	if (steps->follows && steps->descendant.tgid) {
+		findings_add(checks, FINDING_NOTE, "step function",
+			     "none in it; its %s %" PRIu32 " (%s), which -f traces too, has one",
+			     steps->descendant.is_child ? "child" : "descendant",
+			     steps->descendant.tgid, steps->descendant.name);
+		return;
+	}
 	judge_missing(steps, checks);
 	if (steps->descendant.tgid) {
 		advise_descendant(steps, checks);
@@ -578,6 +586,17 @@ void doctor_steps_judge(const struct doctor_steps *steps, struct findings *check
 			judge_function(*function, checks);
 	if (steps->found > 0 && steps->probe_err)
 		judge_probe(steps, checks);
+}
+
+bool doctor_steps_suffice(const struct doctor_steps *steps, bool has_python)
+{
+	if (steps->found)
+		return steps->found > 0;
+	/* A child that comes later may have it: only what --step names must be there. */
+	if (steps->follows && (steps->descendant.tgid || !steps->named))
+		return true;
+	return steps->wants_python &&
+	       (steps->python_ready || (steps->follows && has_python && steps->named));
 }
 
 void doctor_steps_clear(struct doctor_steps *steps)

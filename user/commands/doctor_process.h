@@ -51,6 +51,7 @@ struct doctor_steps {
 	/* Requested. */
 	bool named;	   /* by --step */
 	bool waits;	   /* --wait-step */
+	bool follows;	   /* -f */
 	bool alone;	   /* --detail probes: without steps nothing is measured */
 	bool wants_python; /* all of --step are Python functions, or there is none */
 	uint64_t interval_ns;
@@ -85,6 +86,12 @@ struct doctor_steps {
 void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct options *options,
 		       struct doctor_trial *trial);
 void doctor_steps_judge(const struct doctor_steps *steps, struct findings *checks);
+
+/*
+ * Whether a trace would not fail for want of a step function where other processes have none:
+ * has_python is of doctor_needs.
+ */
+bool doctor_steps_suffice(const struct doctor_steps *steps, bool has_python);
 void doctor_steps_clear(struct doctor_steps *steps);
 
 #define DOCTOR_ENGINES_MAX 8

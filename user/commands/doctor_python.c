@@ -57,10 +57,11 @@ static void add(const struct doctor_python *python, struct findings *checks, enu
 
 #define START "start it with what ferrum-bpftrace engine-env prints"
 
-static void judge_without(const struct doctor_python *python, struct findings *checks)
+static void judge_without(const struct doctor_python *python, enum severity severity,
+			  struct findings *checks)
 {
 	if (*python->refused) {
-		findings_add(checks, FINDING_WARN, "Python",
+		findings_add(checks, severity, "Python",
 			     "CPython 3.%u, into which libferrum_python.so cannot be loaded: %s",
 			     python->minor, python->refused);
 		findings_advise(checks, START);
@@ -68,7 +69,7 @@ static void judge_without(const struct doctor_python *python, struct findings *c
 		add(python, checks, FINDING_OK,
 		    "without libferrum_python.so: it would be loaded, and");
 	} else {
-		add(python, checks, FINDING_WARN,
+		add(python, checks, severity,
 		    python->is_inherited
 			    ? "forked from a process with libferrum_python.so, whose thread it "
 			      "does not have: --python=inject"
@@ -80,16 +81,23 @@ static void judge_without(const struct doctor_python *python, struct findings *c
 
 void doctor_python_judge(const struct doctor_python *python, struct findings *checks)
 {
-	if (!python->is_python || python->mode == PYTHON_OFF)
+	bool required = python->mode == PYTHON_REQUIRE;
+	enum severity severity = required ? FINDING_FAIL : FINDING_WARN;
+
+	if (python->mode == PYTHON_OFF || (!python->is_python && !required))
 		return;
-	if (!python->is_supported) {
-		findings_add(checks, FINDING_WARN, "Python",
+	if (!python->is_python) {
+		findings_add(checks, severity, "Python", "none: it does not run CPython");
+		findings_advise(checks, "leave out --python require, or name the process that runs "
+					"Python");
+	} else if (!python->is_supported) {
+		findings_add(checks, severity, "Python",
 			     "CPython 3.%u: its functions cannot be steps", python->minor);
 		findings_advise(checks, "run it with CPython 3.%d to 3.%d", PYTHON_MINOR_MIN,
 				PYTHON_MINOR_MAX);
 	} else if (python->has_library) {
 		add(python, checks, FINDING_OK, "with libferrum_python.so: a trace");
 	} else {
-		judge_without(python, checks);
+		judge_without(python, severity, checks);
 	}
 }

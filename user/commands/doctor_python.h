@@ -10,7 +10,7 @@
 #include "python/outlook.h"
 
 struct doctor_python {
-	bool is_python; /* otherwise nothing else is set */
+	bool is_python; /* otherwise only mode is set */
 	enum python_mode mode;
 	unsigned int minor; /* 3.minor */
 	bool is_supported;
@@ -24,7 +24,10 @@ struct doctor_python {
 /* Reads /proc and the files of the process; nothing is stopped. */
 void doctor_python_read(struct doctor_python *python, uint32_t tgid, const struct options *options);
 
-/* Pure. No line for another process, and with --python off. */
+/*
+ * Pure. No line for another process, unless Python is required, and with --python off. It is
+ * required of a process only if none of the trace has it: doctor_needs_ease.
+ */
 void doctor_python_judge(const struct doctor_python *python, struct findings *checks);
 
 #endif

@@ -165,6 +165,8 @@ static void read_dirs(struct doctor_room *room, const struct options *options)
 	read_dir_of(room, options, options->trace);
 	read_dir_of(room, options, options->profile);
 	read_dir_of(room, options, options->record);
+	read_dir_of(room, options, options->html);
+	read_dir_of(room, options, options->folded);
 }
 
 void doctor_room_read(struct doctor_room *room, const struct options *options)

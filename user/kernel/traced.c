@@ -312,6 +312,7 @@ struct traced *traced_set__at(struct traced_set *set, size_t index)
 struct traced *traced_set__add(struct traced_set *set, uint32_t tgid)
 {
 	struct traced *traced = traced_set__find(set, tgid);
+	struct thread_stat stat;
 
 	if (traced)
 		return traced;
@@ -319,6 +320,8 @@ struct traced *traced_set__add(struct traced_set *set, uint32_t tgid)
 	if (!traced)
 		return NULL;
 	traced->tgid = tgid;
+	if (!thread_stat_read(&stat, (struct proc_ref){.tgid = tgid}))
+		traced->start_ticks = stat.start_ticks;
 	traced->rescan = true;
 	traced->live_threads = 1;
 	traced->seen = target_seen__new();
@@ -327,6 +330,16 @@ struct traced *traced_set__add(struct traced_set *set, uint32_t tgid)
 		return NULL;
 	}
 	return traced;
+}
+
+bool traced_is_there(const struct traced *traced)
+{
+	struct thread_stat stat;
+	int err = thread_stat_read(&stat, (struct proc_ref){.tgid = traced->tgid});
+
+	if (err)
+		return err != -ESRCH;
+	return !traced->start_ticks || stat.start_ticks == traced->start_ticks;
 }
 
 /* Sets the counters at the beginning, for a thread that already exists. */

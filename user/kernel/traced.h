@@ -67,12 +67,13 @@ struct traced {
 	uint32_t tgid;
 	uint32_t live_threads; /* threads with a slot at the last traced_set__collect() */
 	uint64_t start_ns;     /* when tracing of it began */
+	uint64_t start_ticks;  /* when it began itself, as in /proc/PID/stat; 0: not known */
 	bool wanted;	       /* named by -p or started as COMMAND, not found by --follow or -a */
 	uint32_t parent_tgid;  /* set if --follow found it, or if it is one of a Python engine */
 	bool taken;	       /* its threads have slots, and new threads get them */
 	bool rescan;	       /* look for step functions now */
 	uint64_t code_kib;     /* that it had mapped when it was searched last; only with -a */
-	struct uprobes *uprobes; /* NULL unless links are per process */
+	struct uprobes *uprobes; /* links for it, or in files of its own; NULL: none */
 	struct uprobes *stale;	 /* bound to a first thread that has ended; kept until replaced */
 	VEC(uint32_t) kinds;	 /* step functions in the files it has mapped */
 	uint32_t missing;	 /* threads without a slot, because none was free */
@@ -97,6 +98,9 @@ void traced_set__give_probes(struct traced_set *set, struct uprobes *to);
 /* Adds a process, or finds it if it was added before. NULL: -ENOMEM. */
 struct traced *traced_set__add(struct traced_set *set, uint32_t tgid);
 struct traced *traced_set__find(struct traced_set *set, uint32_t tgid);
+
+/* Whether its process is still there, and not another one that has got its number. */
+bool traced_is_there(const struct traced *traced);
 
 size_t traced_set__count(const struct traced_set *set);
 

@@ -2,35 +2,41 @@
 #include "proc/status.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MOUNTED "/sys/fs/cgroup"
 
 int thread_stat_read(struct thread_stat *stat, struct proc_ref ref)
 {
-	FILE *file = proc_fopen(ref, "stat");
+	int fd = proc_open(ref, "stat", O_RDONLY);
 	const char *end;
 	char line[1024];
-	int err = -ESRCH;
+	ssize_t length;
 
-	if (!file)
-		return errno == ENOENT ? -ESRCH : -errno;
-	/* The name in field 2 may contain anything, but ends at the last parenthesis. */
-	if (fgets(line, sizeof(line), file) && (end = strrchr(line, ')')) &&
+	if (fd < 0)
+		return fd;
+	length = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	line[length > 0 ? length : 0] = '\0';
+	/* The name in field 2 may contain anything, also a newline, but ends at the last
+	 * parenthesis. */
+	end = strrchr(line, ')');
+	if (end &&
 	    sscanf(end + 1,
 		   " %c %u %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
 		   "%" SCNu64 " %*u %*d %*u %" SCNu64 " %*u %" SCNu64
 		   " %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %*d %*u %u",
 		   &stat->state, &stat->parent_tgid, &stat->flags, &stat->start_ticks,
 		   &stat->start_code, &stat->start_stack, &stat->policy) == 7)
-		err = 0;
-	fclose(file);
-	return err;
+		return 0;
+	return -ESRCH;
 }
 
 #define FIELD(key, member, base)                                                                   \

@@ -544,8 +544,8 @@ int python_steps__search(struct python_steps *steps, const struct python_search 
 }
 
 /*
- * 0: there was an answer. -EAGAIN: not yet, or C code keeps the GIL, as an import of a large
- * library may; then the order was withdrawn, to be given again.
+ * 0: there was an answer. -EAGAIN: not yet. -ETIMEDOUT: C code keeps the GIL, as an import of a
+ * large library may, or the process is stopped; the order was withdrawn, to be given again.
  */
 static int await_answer(struct engine *engine)
 {
@@ -553,7 +553,7 @@ static int await_answer(struct engine *engine)
 
 	if (err == -EAGAIN && clock_ns(CLOCK_MONOTONIC) >= engine->limit_ns &&
 	    python_guest__withdraw(engine->guest))
-		engine->is_asked = false;
+		err = -ETIMEDOUT;
 	if (err != -EAGAIN)
 		engine->is_asked = false;
 	engine->is_resolved |= !err;

@@ -70,10 +70,11 @@ void python_steps__finish_arming(struct python_steps *steps);
 
 /*
  * The same in a window that is open, where nothing may be waited for: look has the library look the
- * functions up, call it again and again. 0: none of them is there; -EAGAIN: not known yet; -ENOENT:
- * there is no library; -EPIPE: it serves nobody; else their number, and take appends them: it
- * returns the number of those whose markers are the library's, or -errno. They are armed as others
- * are; beat sees to it.
+ * functions up, call it again and again. 0: none of them is there; -EAGAIN: not known yet;
+ * -ETIMEDOUT: there was no answer for 2 s, so that the order was withdrawn, and the next call gives
+ * it again; -ENOENT: there is no library; -EPIPE: it serves nobody; else their number, and take
+ * appends them: it returns the number of those whose markers are the library's, or -errno. They are
+ * armed as others are; beat sees to it.
  */
 int python_steps__look(struct python_steps *steps, uint32_t tgid);
 int python_steps__take(struct python_steps *steps, uint32_t tgid, function_vec *functions);

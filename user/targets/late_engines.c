@@ -2,7 +2,6 @@
 #include "targets/late_engines.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "inject/python_use.h"
+#include "proc/process.h"
 #include "proc/status.h"
 #include "python/guest.h"
 #include "python/inject.h"
@@ -31,8 +31,14 @@
 #define AGE_SHARE    8
 #define PAUSE_MIN_NS NS_PER_S
 #define PAUSE_MAX_NS (60 * NS_PER_S)
+/* Processes that were found together are soon looked at at different times. */
+#define SPREAD 16
+/* What the looks of a turn may take, and one look: with -a, each process is a candidate. */
+#define BUDGET_NS (5 * NS_PER_MS)
 /* An interpreter that has just begun rarely waits in a call where its thread can be taken. */
-#define SETTLE_NS  (2 * NS_PER_S)
+#define SETTLE_NS (2 * NS_PER_S)
+/* How often /proc is read of a process whose library does not answer; its page, in each turn. */
+#define ORDERED_NS NS_PER_S
 #define TRIES_MAX  5
 #define LISTED_MAX 8
 
@@ -40,6 +46,7 @@ struct candidate {
 	uint32_t tgid;
 	uint64_t start_ticks; /* of the process: another one may get its number */
 	uint64_t due_ns;      /* UINT64_MAX: the library is being injected */
+	uint64_t ordered_ns;  /* the library has an order: until when only its page is read */
 	uint32_t tries;	      /* to inject it */
 	bool is_refused;      /* it cannot be injected */
 };
@@ -49,6 +56,7 @@ struct late_engines {
 	void (*on_engine)(void *ctx, uint32_t tgid);
 	void *ctx;
 	VEC(struct candidate) candidates;
+	size_t at;		       /* the candidate that is next */
 	uint64_t scan_ns, scan_all_ns; /* when to do so next */
 	uint32_t last_pid;	       /* processes_last() of the scan before */
 	pid_vec ids;		       /* the processes that it found */
@@ -137,13 +145,15 @@ static uint64_t age_of(const struct candidate *candidate)
 	return now_ns > start_ns ? now_ns - start_ns : 1;
 }
 
-static uint64_t pause_of(uint64_t age_ns)
+static uint64_t pause_of(uint64_t age_ns, uint32_t tgid)
 {
 	uint64_t pause_ns = age_ns / AGE_SHARE;
 
 	if (pause_ns < PAUSE_MIN_NS)
-		return PAUSE_MIN_NS;
-	return pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS;
+		pause_ns = PAUSE_MIN_NS;
+	else if (pause_ns > PAUSE_MAX_NS)
+		pause_ns = PAUSE_MAX_NS;
+	return pause_ns + pause_ns / (SPREAD * SPREAD) * (tgid % SPREAD);
 }
 
 static void expect_tree(struct late_engines *late, uint32_t tgid)
@@ -315,21 +325,65 @@ static void take(struct late_engines *late, uint32_t tgid)
 /* Looks at one process; false: it has ended. */
 static bool look(struct late_engines *late, struct candidate *candidate, uint64_t now_ns)
 {
-	uint64_t age_ns = age_of(candidate);
-	int found;
+	struct steps_found *steps = late->live->found;
+	uint64_t age_ns;
+	int found = -EAGAIN;
 
-	candidate->due_ns = now_ns + pause_of(age_ns);
+	if (now_ns < candidate->ordered_ns) {
+		found = steps_found__look_python(steps, candidate->tgid);
+		if (found == -EAGAIN)
+			return true;
+	}
+	age_ns = age_of(candidate);
+	candidate->due_ns = now_ns + pause_of(age_ns, candidate->tgid);
+	candidate->ordered_ns = 0;
 	if (!age_ns)
 		return false;
-	if (!python_use_is_there(candidate->tgid) || python_tree_is_helper(candidate->tgid) ||
-	    !has_library(late, candidate, age_ns))
-		return true;
-	found = steps_found__look_python(late->live->found, candidate->tgid);
-	if (found == -EAGAIN)
+	if (found == -EAGAIN) {
+		if (!python_use_is_there(candidate->tgid) ||
+		    python_tree_is_helper(candidate->tgid) || !has_library(late, candidate, age_ns))
+			return true;
+		found = steps_found__look_python(steps, candidate->tgid);
+	}
+	if (found == -EAGAIN) {
 		candidate->due_ns = now_ns;
-	else if (found > 0)
+		candidate->ordered_ns = now_ns + ORDERED_NS;
+	} else if (found > 0) {
 		take(late, candidate->tgid);
+	}
 	return true;
+}
+
+/* Looks at those whose time has come, until the budget is spent; the next turn goes on there. */
+static void look_in_turn(struct late_engines *late, uint64_t now_ns)
+{
+	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + BUDGET_NS;
+	bool has_looked = false;
+
+	for (size_t left = late->candidates.count; left; left--) {
+		struct candidate *candidate;
+		uint32_t tgid;
+
+		if (late->at >= late->candidates.count)
+			late->at = 0;
+		candidate = &late->candidates.items[late->at];
+		tgid = candidate->tgid;
+		if (now_ns < candidate->due_ns) {
+			late->at++;
+			continue;
+		}
+		if (has_looked && clock_ns(CLOCK_MONOTONIC) >= end_ns)
+			return;
+		has_looked = true;
+		if (look(late, candidate, now_ns)) {
+			late->at++;
+			continue;
+		}
+		steps_found__forget(late->live->found, tgid);
+		*candidate = late->candidates.items[--late->candidates.count];
+		/* Another process of the engine may have its number. */
+		expect_child(late, tgid);
+	}
 }
 
 void late_engines__turn(struct late_engines *late, uint64_t now_ns)
@@ -341,19 +395,16 @@ void late_engines__turn(struct late_engines *late, uint64_t now_ns)
 		late->scan_ns = now_ns + SCAN_NS;
 	}
 	poll_injection(late, now_ns);
-	for (size_t i = 0; i < late->candidates.count;) {
-		struct candidate *candidate = &late->candidates.items[i];
-		uint32_t tgid = candidate->tgid;
+	look_in_turn(late, now_ns);
+}
 
-		if (now_ns < candidate->due_ns || look(late, candidate, now_ns)) {
-			i++;
-			continue;
-		}
-		steps_found__forget(late->live->found, tgid);
-		*candidate = late->candidates.items[--late->candidates.count];
-		/* Another process of the engine may have its number. */
-		expect_child(late, tgid);
-	}
+/* The confined tool may send no signal to a process of another user, not even 0. */
+static bool is_running(uint32_t tgid)
+{
+	struct thread_stat stat;
+	int err = thread_stat_read(&stat, processes_ref(tgid));
+
+	return err ? err != -ESRCH : stat.state != 'Z' && stat.state != 'X';
 }
 
 bool late_engines__awaits(const struct late_engines *late)
@@ -363,7 +414,7 @@ bool late_engines__awaits(const struct late_engines *late)
 	if (!is_on(late) || !steps_found__has_python(late->live->found))
 		return false;
 	for (size_t i = 0; i < options->pids.count; i++) {
-		if (!kill((pid_t)options->pids.items[i], 0))
+		if (is_running(options->pids.items[i]))
 			return true;
 	}
 	return false;

@@ -2,7 +2,6 @@
 #include "targets/selection.h"
 
 #include <errno.h>
-#include <signal.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -190,7 +189,7 @@ int selection_find(const struct live *live)
 	return -ENOENT;
 }
 
-/* processes: with -f all processes, else none. A PID may belong to another process by now. */
+/* processes: with -f all processes, else none. */
 static bool is_still_selected(const struct live *live, const struct traced *traced,
 			      const process_vec *processes)
 {
@@ -201,7 +200,7 @@ static bool is_still_selected(const struct live *live, const struct traced *trac
 	if (options->follow && options->pids.count)
 		return processes_descends(processes, traced->tgid, options->pids.items,
 					  options->pids.count);
-	return !kill((pid_t)traced->tgid, 0) || errno != ESRCH;
+	return traced_is_there(traced);
 }
 
 void selection_refresh(const struct live *live)

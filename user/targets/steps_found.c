@@ -18,6 +18,7 @@
 #include "steps/find.h"
 #include "steps/python_spec.h"
 #include "search/candidates.h"
+#include "targets/kind_record.h"
 #include "targets/late_files.h"
 #include "targets/python_frames.h"
 #include "targets/python_stalls.h"
@@ -44,7 +45,7 @@ struct steps_found {
 	struct python_frames *frames;
 	uint32_t torch_window;	 /* of PyTorch's profiler; 0: none */
 	function_vec functions;	 /* functions[i] is kind i + 1 */
-	VEC(struct copy) copies; /* where they are not functions[kind - 1] */
+	VEC(struct copy) copies; /* where they are not functions[kind - 1]; probed by own_links */
 	VEC(uint32_t) tgids;	 /* for each function, the process in which it was found first */
 	size_t described;
 	bool is_probing;
@@ -356,13 +357,18 @@ static int set_args(struct steps_found *found, size_t index)
 	return loader__set_kind_args(found->live->loader, (uint32_t)index + 1, &args);
 }
 
-struct uprobes *steps_found__links(const struct steps_found *found, struct traced *traced)
+/* Those of a process's own files are removed with the process, also where others cover all. */
+static struct uprobes *own_links(const struct steps_found *found, struct traced *traced)
 {
-	if (steps_found__probes_all(found))
-		return loader__uprobes(found->live->loader);
 	if (!traced->uprobes)
 		traced->uprobes = uprobes__new(loader__has_multi(found->live->loader));
 	return traced->uprobes;
+}
+
+struct uprobes *steps_found__links(const struct steps_found *found, struct traced *traced)
+{
+	return steps_found__probes_all(found) ? loader__uprobes(found->live->loader)
+					      : own_links(found, traced);
 }
 
 static struct copy *find_copy(const struct steps_found *found, const struct traced *traced,
@@ -395,7 +401,10 @@ static struct step_probe probe_in(const struct steps_found *found, const struct 
 	return probe;
 }
 
-/* Collects the kinds in a process's files that are not probed yet, and marks them as probed. */
+/*
+ * Collects the kinds in a process's files that are not probed yet, and marks them as probed; those
+ * that are switched off too, which are probed once they are switched on.
+ */
 static size_t take_unprobed(struct steps_found *found, struct traced *traced,
 			    struct step_probe probes[FBT_KIND_COUNT])
 {
@@ -407,10 +416,11 @@ static size_t take_unprobed(struct steps_found *found, struct traced *traced,
 		struct copy *copy = find_copy(found, traced, kind);
 		bool *is_probed = copy ? &copy->is_probed : &found->probed[kind];
 
-		if ((all && *is_probed) || count == FBT_KIND_COUNT ||
-		    found->off_kinds & kind_bit(kind))
+		if ((all && *is_probed) || count == FBT_KIND_COUNT)
 			continue;
 		*is_probed = true;
+		if (found->off_kinds & kind_bit(kind))
+			continue;
 		probes[count++] = probe_in(found, traced, kind);
 	}
 	traced->probed_kinds = traced->kinds.count;
@@ -444,22 +454,6 @@ static void choose_ends(struct steps_found *found, uint32_t kind)
 }
 
 /*
- * The only process in which these probes act; 0: others have the places too. Probes for all
- * processes act in one if its functions are in files of its own.
- */
-static uint32_t only_process(const struct steps_found *found, const struct traced *traced,
-			     const struct step_probe *probes, size_t count)
-{
-	if (steps_found__link_tgid(found, traced))
-		return steps_found__link_tgid(found, traced);
-	for (size_t i = 0; i < count; i++) {
-		if (!find_copy(found, traced, probes[i].kind))
-			return 0;
-	}
-	return traced->tgid;
-}
-
-/*
  * Steps may begin only when all probes are attached; otherwise the end of a step might be missed.
  * waits: the process in which none begin until then; 0: in all. Those of other processes go on,
  * unless the rate guard has the kinds switched off everywhere.
@@ -488,22 +482,57 @@ static int attach_probes(struct steps_found *found, struct uprobes *links,
 	return err;
 }
 
+/* Moves the probes in files that no other process has to the front. Returns their number. */
+static size_t put_own_first(const struct steps_found *found, const struct traced *traced,
+			    struct step_probe *probes, size_t count)
+{
+	size_t own = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct step_probe probe = probes[i];
+
+		if (!find_copy(found, traced, probe.kind))
+			continue;
+		probes[i] = probes[own];
+		probes[own++] = probe;
+	}
+	return own;
+}
+
+static int attach_own(struct steps_found *found, struct traced *traced,
+		      const struct step_probe *probes, size_t count, uint32_t tgid)
+{
+	struct uprobes *links = own_links(found, traced);
+
+	return links ? attach_probes(found, links, probes, count, tgid, traced->tgid) : -ENOMEM;
+}
+
+static int attach_found(struct steps_found *found, struct traced *traced, struct step_probe *probes,
+			size_t count)
+{
+	size_t own = put_own_first(found, traced, probes, count);
+	uint32_t tgid = steps_found__link_tgid(found, traced);
+	struct uprobes *links;
+	int err = own ? attach_own(found, traced, probes, own, tgid) : 0;
+
+	if (err || count == own)
+		return err;
+	links = steps_found__links(found, traced);
+	return links ? attach_probes(found, links, probes + own, count - own, tgid, tgid) : -ENOMEM;
+}
+
 /* A failed attach is not tried again, because it would fail every second. */
 int steps_found__attach(struct steps_found *found, struct traced *traced)
 {
-	struct uprobes *links = steps_found__links(found, traced);
 	struct step_probe probes[FBT_KIND_COUNT];
 	size_t count = take_unprobed(found, traced, probes);
-	int err = links ? 0 : -ENOMEM;
+	int err = 0;
 
 	for (size_t i = 0; i < count && !err; i++)
 		err = set_args(found, probes[i].kind - 1);
 	python_stalls__attach(found->stalls, traced->tgid, steps_found__probes_all(found),
 			      steps_found__link_tgid(found, traced));
-	if (!err && count)
-		err = attach_probes(found, links, probes, count,
-				    steps_found__link_tgid(found, traced),
-				    only_process(found, traced, probes, count));
+	err = err ? err : attach_found(found, traced, probes, count);
 	/* Also where a process before this one has had all places of its files probed. */
 	err = err ? err : python_steps__arm(found->python, traced->tgid);
 	if (err)
@@ -612,6 +641,13 @@ void steps_found__collect_torch(struct steps_found *found,
 
 void steps_found__forget(struct steps_found *found, uint32_t tgid)
 {
+	struct traced *traced = traced_set__find(found->live->traced, tgid);
+
+	/* There are only those of its own files. */
+	if (traced && steps_found__probes_all(found)) {
+		uprobes__free(traced->uprobes);
+		traced->uprobes = NULL;
+	}
 	python_steps__forget(found->python, tgid);
 	python_stalls__forget(found->stalls, tgid);
 	for (size_t i = 0; i < found->copies.count;) {
@@ -714,11 +750,12 @@ static int attach_for_all(struct steps_found *found, uint64_t kinds)
 	int err = attach_probes(found, links, probes, take_kinds(found, kinds, probes), 0, 0);
 
 	vec_for_each (copy, &found->copies) {
+		struct traced *traced = traced_set__find(found->live->traced, copy->tgid);
 		struct step_probe probe = probe_of(found, copy->kind);
 
 		probe.function = copy->function;
-		if (!err && copy->is_probed && kinds & kind_bit(copy->kind))
-			err = attach_probes(found, links, &probe, 1, 0, copy->tgid);
+		if (!err && traced && copy->is_probed && kinds & kind_bit(copy->kind))
+			err = attach_own(found, traced, &probe, 1, 0);
 	}
 	return err;
 }
@@ -808,87 +845,13 @@ void steps_found__end_at_sites_again(struct steps_found *found, uint32_t kind)
 	steps_found__drop_exits(found, kind);
 }
 
-/* Warns if steps are compared by something else than what the user asked for. */
-static void check_class_by(const struct steps_found *found, const struct step_function *function)
-{
-	const char *name = found->live->options->judging.classify.class_by;
-
-	if (!name)
-		return;
-	for (uint32_t i = 0; i < function->arg_count; i++) {
-		if (!strcmp(function->args[i].name, name))
-			return;
-	}
-	log_warn("--class-by %s: %s has no such argument (see --step-arg): its steps are compared "
-		 "by their work",
-		 name, function->name);
-}
-
-static int describe_tails(const struct steps_found *found, size_t index)
-{
-	const struct step_function *function = found->functions.items[index];
-	struct fbt_tails tails = {
-		.kind = (uint32_t)index + 1,
-		.returns = function->returns,
-		.tail_calls = function->tail_calls,
-		.pointers = function->pointers,
-		.targets = function->tail_count,
-	};
-
-	if (!function->tail_calls)
-		return 0;
-	return record_send_strings(found->live->output, &tails, sizeof(tails), FBT_EVENT_TAILS,
-				   (const char *const *)function->tails, WAYS_NAMES);
-}
-
-static void check_future(const struct steps_found *found, const struct step_function *function)
-{
-	if (function->future.kind != FUTURE_UNTOLD || found->live->quiet)
-		return;
-	log_warn("%s: it polls a future, and when that is ready cannot be told: each of its polls "
-		 "is a step, and the time in between is not. --step of the function below it that "
-		 "does the work, and is not async, has whole steps",
-		 function->name);
-}
-
-static __u16 arg_flags(const struct step_arg *arg, uint32_t i)
-{
-	return (__u16)((arg->source != STEP_ARG_READ ? FBT_KIND_INNER(i) : 0) |
-		       (arg->source == STEP_ARG_TIME ? FBT_KIND_TIMED(i) : 0));
-}
-
-static int describe(const struct steps_found *found, size_t index)
-{
-	const struct step_function *function = found->functions.items[index];
-	const char *strings[2 + FBT_ARG_COUNT] = {function->name, function->path};
-	struct fbt_kind kind = {
-		.header.flags = (function->future.kind == FUTURE_UNTOLD ? FBT_KIND_POLLED : 0) |
-				(function->is_python ? FBT_KIND_PYTHON : 0),
-		.kind = (uint32_t)index + 1,
-		.source = function->usdt ? FBT_SOURCE_USDT : FBT_SOURCE_FUNCTION,
-		.address = function->address,
-		.builtin = function->builtin,
-		.exits = (uint32_t)function->exit_offsets.count,
-		.tgid = found->tgids.items[index],
-		.arg_count = function->arg_count,
-	};
-
-	check_class_by(found, function);
-	check_future(found, function);
-	for (uint32_t i = 0; i < function->arg_count; i++) {
-		strings[2 + i] = function->args[i].name;
-		kind.header.flags |= arg_flags(&function->args[i], i);
-	}
-	return record_send_strings(found->live->output, &kind, sizeof(kind), FBT_EVENT_KIND,
-				   strings, 2 + function->arg_count);
-}
-
 int steps_found__describe(struct steps_found *found)
 {
 	while (found->described < found->functions.count) {
-		int err = describe(found, found->described);
+		int err = kind_record_send(found->live, found->functions.items[found->described],
+					   (uint32_t)found->described + 1,
+					   found->tgids.items[found->described]);
 
-		err = err ? err : describe_tails(found, found->described);
 		if (err)
 			return err;
 		found->described++;

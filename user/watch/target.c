@@ -17,6 +17,7 @@
 #include "base/memfd.h"
 #include "recorder/flight.h"
 #include "proc/open.h"
+#include "proc/status.h"
 #include "watch/children.h"
 
 /* A tracer that says nothing for so long is stuck; to start, it may need longer. */
@@ -37,22 +38,12 @@
 
 bool target_find_start(uint32_t tgid, uint64_t *start)
 {
-	FILE *file = proc_fopen((struct proc_ref){.tgid = tgid}, "stat");
-	char line[1024], state;
-	const char *end;
-	bool found = false;
+	struct thread_stat stat;
 
-	if (!file)
+	if (thread_stat_read(&stat, (struct proc_ref){.tgid = tgid}))
 		return false;
-	/* The name may have anything in it, also ')'. starttime is the 22nd field (proc(5)). */
-	if (fgets(line, sizeof(line), file) && (end = strrchr(line, ')')))
-		found = sscanf(end + 1,
-			       " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-			       "%*d %*d %*d %lu",
-			       &state, start) == 2 &&
-			state != 'Z' && state != 'X';
-	fclose(file);
-	return found;
+	*start = stat.start_ticks;
+	return stat.state != 'Z' && stat.state != 'X';
 }
 
 static bool is_alive(const struct target *target)

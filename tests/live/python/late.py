@@ -4,7 +4,8 @@
 The launcher says ready, waits for its go, and starts one worker after the other: the next begins when the
 one before has ended, as in a restart. A worker is a plain interpreter at first; then it loads the engine's
 modules (packages/) and makes steps until TRUTH.stop has its number. The tokens of a step are its number, so
-that a missing one shows. With COLLECTS in the environment, launcher and workers collect garbage all the
+that a missing one shows. With BEGINS in the environment, the first worker makes steps before the launcher
+says ready, and the next one begins a second after its end. With COLLECTS in the environment, launcher and workers collect garbage all the
 time, and the launcher waits for a second go before the first worker. TRUTH has for each worker its pid and how many steps it made. The launcher ends
 when its input does.
 """
@@ -32,6 +33,8 @@ def load_and_run(truth, number):
     runner = CPUModelRunner()
     while stops(truth) < number:
         runner.execute_model(SchedulerOutput([runner.calls + 1]))
+        if runner.calls == 1:
+            open(truth + '.begun', 'w').close()
         time.sleep(0.002)
     return {'pid': os.getpid(), 'steps': runner.calls}
 
@@ -47,9 +50,17 @@ def run_worker(truth, number):
     print(json.dumps(load_and_run(truth, number)), flush=True)
 
 
+def start(truth, number):
+    command = [sys.executable, sys.argv[0], truth, 'worker', str(number)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE)
+
+
 def launch(truth, workers):
     """With no workers it becomes the engine itself."""
     counts = []
+    begins = start(truth, 1) if os.environ.get('BEGINS') else None
+    while begins and not os.path.exists(truth + '.begun'):
+        time.sleep(0.02)
     print('ready', flush=True)
     sys.stdin.readline()
     if os.environ.get('COLLECTS'):
@@ -58,8 +69,12 @@ def launch(truth, workers):
     if not workers:
         counts = [load_and_run(truth, 1)]
     for number in range(1, workers + 1):
-        command = [sys.executable, sys.argv[0], truth, 'worker', str(number)]
-        counts.append(json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout))
+        worker = begins if begins and number == 1 else start(truth, number)
+        counts.append(json.loads(worker.communicate()[0]))
+        if worker.returncode:
+            sys.exit(worker.returncode)
+        if begins:
+            time.sleep(1)
     with open(truth + '.new', 'w') as file:
         json.dump(counts, file)
     os.rename(truth + '.new', truth)

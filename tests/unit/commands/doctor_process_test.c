@@ -263,6 +263,60 @@ static void of_a_launcher_the_process_with_the_engine_is_named(void **state)
 	doctor_steps_clear(&steps);
 }
 
+static void what_f_traces_too_may_have_the_step(void **state)
+{
+	struct doctor_steps steps = {
+		.named = true,
+		.follows = true,
+		.descendant = {.tgid = 4711, .is_child = true, .name = "llama-server"}};
+	struct findings checks = judge_steps(&steps);
+
+	(void)state;
+	assert_check(&checks, "step function", FINDING_NOTE,
+		     "none in it; its child 4711 (llama-server), which -f traces too, has one",
+		     NULL);
+	end_checks(&checks);
+}
+
+static void one_process_with_the_step_suffices(void **state)
+{
+	struct doctor_steps steps = {.named = true, .wants_python = true};
+
+	(void)state;
+	assert_false(doctor_steps_suffice(&steps, true));
+	steps.follows = true;
+	assert_false(doctor_steps_suffice(&steps, false));
+	assert_true(doctor_steps_suffice(&steps, true));
+	steps.wants_python = false;
+	assert_false(doctor_steps_suffice(&steps, true));
+	steps.descendant.tgid = 4711;
+	assert_true(doctor_steps_suffice(&steps, false));
+	/* It cannot be probed. */
+	steps.found = -E2BIG;
+	assert_false(doctor_steps_suffice(&steps, false));
+	steps = (struct doctor_steps){.alone = true};
+	assert_false(doctor_steps_suffice(&steps, false));
+	steps.follows = true;
+	assert_true(doctor_steps_suffice(&steps, false));
+	steps = (struct doctor_steps){.found = 1};
+	assert_true(doctor_steps_suffice(&steps, false));
+}
+
+static void what_suffices_makes_a_failure_a_warning(void **state)
+{
+	struct findings checks = {.tgid = 42};
+
+	(void)state;
+	findings_add(&checks, FINDING_FAIL, "step function", "nothing matches");
+	findings_advise(&checks, "name one");
+	findings_add(&checks, FINDING_FAIL, "step probes", "refused");
+	findings_advise(&checks, "name one");
+	doctor_ease(&checks, "step function");
+	assert_check(&checks, "step function", FINDING_WARN, "nothing matches", "name one");
+	assert_check(&checks, "step probes", FINDING_FAIL, "refused", "name one");
+	end_checks(&checks);
+}
+
 static void what_was_found_by_stacks_is_proposed_ready_to_paste(void **state)
 {
 	struct doctor_steps steps = {.interval_ns = 100000000,
@@ -411,6 +465,9 @@ int main(void)
 		cmocka_unit_test(step_functions_are_named_with_their_place),
 		cmocka_unit_test(without_a_step_function_there_are_intervals),
 		cmocka_unit_test(of_a_launcher_the_process_with_the_engine_is_named),
+		cmocka_unit_test(what_f_traces_too_may_have_the_step),
+		cmocka_unit_test(one_process_with_the_step_suffices),
+		cmocka_unit_test(what_suffices_makes_a_failure_a_warning),
 		cmocka_unit_test(without_a_step_function_probes_alone_measure_nothing),
 		cmocka_unit_test(what_was_found_by_stacks_is_proposed_ready_to_paste),
 		cmocka_unit_test(what_a_search_by_stacks_came_to_is_said),

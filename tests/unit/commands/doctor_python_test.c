@@ -72,6 +72,24 @@ static void one_that_cannot_have_it_is_told_why(void **state)
 	check(&python, FINDING_WARN, "CPython 3.8: its functions cannot be steps", "3.9 to 3.14");
 }
 
+static void what_python_require_lacks_is_an_obstacle(void **state)
+{
+	struct doctor_python python = good();
+
+	python.mode = PYTHON_REQUIRE;
+	check(&python, FINDING_FAIL, "without libferrum_python.so", "--python=inject");
+	strcpy(python.refused, "libc: none");
+	check(&python, FINDING_FAIL, "cannot be loaded: libc: none", "engine-env");
+	python.is_supported = false;
+	check(&python, FINDING_FAIL, "its functions cannot be steps", "3.9 to 3.14");
+	python.is_python = false;
+	check(&python, FINDING_FAIL, "does not run CPython", "leave out --python require");
+	python = good();
+	python.mode = PYTHON_REQUIRE;
+	python.has_library = true;
+	check(&python, FINDING_OK, "with libferrum_python.so", NULL);
+}
+
 static void other_programs_have_no_line(void **state)
 {
 	struct doctor_python python = {.is_python = false};
@@ -116,6 +134,7 @@ int main(void)
 		cmocka_unit_test(one_without_the_library_is_told_how_to_get_it),
 		cmocka_unit_test(one_that_would_get_it_or_has_it_is_fine),
 		cmocka_unit_test(one_that_cannot_have_it_is_told_why),
+		cmocka_unit_test(what_python_require_lacks_is_an_obstacle),
 		cmocka_unit_test(other_programs_have_no_line),
 		cmocka_unit_test(the_step_of_a_python_process_is_no_native_candidate),
 	};

@@ -163,6 +163,22 @@ static void the_directories_are_those_that_options_name(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
+static void each_output_has_its_directory(void **state)
+{
+	const struct options options = {.trace = "/proc/version/trace/t",
+					.profile = "/proc/version/profile/p",
+					.record = "/proc/version/record/r",
+					.html = "/proc/version/html/h",
+					.folded = "/proc/version/folded/f"};
+	struct doctor_room room;
+
+	(void)state;
+	doctor_room_read(&room, &options);
+	assert_int_equal(room.dir_count, 5);
+	for (size_t i = 0; i < room.dir_count; i++)
+		assert_int_equal(room.dirs[i].err, -ENOTDIR);
+}
+
 static void a_trial_says_why_it_failed(void **state)
 {
 	struct doctor_trial trial = {.err = -EINVAL};
@@ -220,6 +236,7 @@ int main(void)
 		cmocka_unit_test(less_than_is_kept_free_is_an_obstacle),
 		cmocka_unit_test(a_read_only_directory_is_an_obstacle),
 		cmocka_unit_test(other_tracers_and_missing_authorities_are_no_limits),
+		cmocka_unit_test(each_output_has_its_directory),
 		cmocka_unit_test(the_directories_are_those_that_options_name),
 		cmocka_unit_test(a_trial_says_why_it_failed),
 		cmocka_unit_test(a_trial_says_what_the_kernel_lacks),

@@ -288,6 +288,19 @@ static void add_finds_what_is_there(void **state)
 	assert_null(traced_set__at(fixture->set, 1));
 }
 
+/* Between windows nothing says that a process has ended, and another one may get its number. */
+static void another_process_of_that_number_is_not_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct traced *traced = traced_set__add(fixture->set, (uint32_t)getpid());
+
+	assert_true(traced->start_ticks);
+	assert_true(traced_is_there(traced));
+	traced->start_ticks--;
+	assert_false(traced_is_there(traced));
+	assert_false(traced_is_there(traced_set__add(fixture->set, NOBODY)));
+}
+
 static void at_goes_in_the_order_of_coming(void **state)
 {
 	struct fixture *fixture = *state;
@@ -599,6 +612,7 @@ int main(void)
 		TEST(a_thread_that_cannot_be_read_has_not_ended),
 		TEST(find_knows_no_untraced_thread),
 		TEST(add_finds_what_is_there),
+		TEST(another_process_of_that_number_is_not_it),
 		TEST(at_goes_in_the_order_of_coming),
 		TEST(collect_without_a_mark_gives_nothing_back),
 		TEST(collect_frees_the_slot_of_an_unknown_process_once),

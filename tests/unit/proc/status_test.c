@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -109,6 +110,20 @@ static void our_own_stat_and_status_are_read(void **state)
 	assert_true(stat.start_ticks && stat.start_stack > stat.start_code);
 }
 
+static void a_name_may_have_newlines_and_parentheses(void **state)
+{
+	struct thread_stat stat;
+	char name[16];
+
+	(void)state;
+	assert_int_equal(prctl(PR_GET_NAME, name), 0);
+	assert_int_equal(prctl(PR_SET_NAME, "a\nb) S 1"), 0);
+	assert_int_equal(thread_stat_read(&stat, self()), 0);
+	assert_int_equal(prctl(PR_SET_NAME, name), 0);
+	assert_int_equal(stat.state, 'R');
+	assert_int_equal(stat.parent_tgid, getppid());
+}
+
 static void a_process_that_is_not_there_is_esrch(void **state)
 {
 	struct thread_status status;
@@ -136,6 +151,7 @@ int main(void)
 		cmocka_unit_test(a_status_is_read_by_its_names),
 		cmocka_unit_test(numbers_in_namespaces_are_read),
 		cmocka_unit_test(our_own_stat_and_status_are_read),
+		cmocka_unit_test(a_name_may_have_newlines_and_parentheses),
 		cmocka_unit_test(a_process_that_is_not_there_is_esrch),
 		cmocka_unit_test(a_limit_is_read_by_its_name),
 	};

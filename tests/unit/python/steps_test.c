@@ -220,6 +220,26 @@ static void markers_of_a_foreign_file_are_no_step_function(void **state)
 	dlclose(library);
 }
 
+/* A stopped process would be asked again and again, in each turn of a window. */
+static void an_order_that_is_not_taken_is_withdrawn(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t tgid;
+	int found;
+
+	fixture->shared->is_silent = 1;
+	tgid = start(fixture, 0, NULL);
+	while ((found = python_steps__look(fixture->steps, tgid)) == -EAGAIN)
+		usleep(500);
+	assert_int_equal(found, -ETIMEDOUT);
+	/* The next look gives it again. */
+	assert_int_equal(python_steps__look(fixture->steps, tgid), -EAGAIN);
+	store(&fixture->shared->is_silent, 0);
+	while ((found = python_steps__look(fixture->steps, tgid)) == -EAGAIN)
+		usleep(500);
+	assert_int_equal(found, 0);
+}
+
 static void what_does_not_answer_is_waited_for_together(void **state)
 {
 	struct fixture *fixture = *state;
@@ -351,6 +371,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(markers_of_the_library_are_a_step_function),
 		CASE(markers_of_a_foreign_file_are_no_step_function),
+		CASE(an_order_that_is_not_taken_is_withdrawn),
 		CASE(what_does_not_answer_is_waited_for_together),
 		CASE(what_answers_meanwhile_is_found_all_the_same),
 		CASE(an_answer_that_is_gone_is_asked_for_again),
