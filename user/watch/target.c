@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memfd.h"
+#include "proc/process.h"
 #include "recorder/flight.h"
 #include "proc/open.h"
 #include "watch/children.h"
@@ -50,7 +51,8 @@ bool target_find_start(uint32_t tgid, uint64_t *start)
 			       " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
 			       "%*d %*d %*d %lu",
 			       &state, start) == 2 &&
-			state != 'Z' && state != 'X';
+			/* Its first thread may have ended before others. */
+			((state != 'Z' && state != 'X') || processes_live_thread(tgid) != tgid);
 	fclose(file);
 	return found;
 }
