@@ -86,7 +86,7 @@ static void remember_ended(struct watch *watch, const struct target *target)
 {
 	struct ended ended = {.cooldown = target->trigger.cooldown};
 
-	if (!ended.cooldown.since_ns)
+	if (!ended.cooldown.since_ns || target->succeeded)
 		return;
 	memcpy(ended.comm, target->comm, sizeof(ended.comm));
 	if (watch->ended.count >= ENDED_MAX)
@@ -94,8 +94,33 @@ static void remember_ended(struct watch *watch, const struct target *target)
 	(void)vec_push(&watch->ended, ended);
 }
 
+static bool is_alive(const struct target *target)
+{
+	uint64_t start;
+
+	return target_find_start(target->tgid, &start) && start == target->start;
+}
+
+/* One whose tracer is still at work, though its process has ended. NULL: there is none. */
+static struct target *find_dead(const struct watch *watch, const char *comm)
+{
+	vec_for_each (target, &watch->targets) {
+		if ((*target)->trigger.cooldown.since_ns && !(*target)->succeeded &&
+		    !strcmp((*target)->comm, comm) && !is_alive(*target))
+			return *target;
+	}
+	return NULL;
+}
+
 static void take_over(struct watch *watch, struct target *target)
 {
+	struct target *dead = find_dead(watch, target->comm);
+
+	if (dead) {
+		target->trigger.cooldown = dead->trigger.cooldown;
+		dead->succeeded = true;
+		return;
+	}
 	for (size_t i = 0; i < watch->ended.count; i++) {
 		if (strcmp(watch->ended.items[i].comm, target->comm) != 0)
 			continue;
@@ -103,6 +128,16 @@ static void take_over(struct watch *watch, struct target *target)
 		forget_ended(watch, i);
 		return;
 	}
+}
+
+/* Its process has called execve: only now it has the name of the one before it. */
+static void rename_target(struct watch *watch, struct target *target, const char *comm)
+{
+	if (!strcmp(target->comm, comm))
+		return;
+	memcpy(target->comm, comm, sizeof(target->comm));
+	if (!target->trigger.cooldown.since_ns)
+		take_over(watch, target);
 }
 
 static struct target *find_target(const struct watch *watch, uint32_t tgid, uint64_t start)
@@ -136,8 +171,10 @@ static void add_target(struct watch *watch, const struct selected_process *selec
 	/* If children come and go, the tracer is not started again each time. */
 	if (target && (follows || watch->reloaded))
 		target__follow(target, follows);
-	if (target)
+	if (target) {
+		rename_target(watch, target, selected->comm);
 		return;
+	}
 	if (watch->targets.count >= SLOTS_MAX) {
 		if (!watch->too_many)
 			log_warn("%u (%s) is not watched: at most %d processes are; select fewer",
@@ -184,11 +221,9 @@ static void drop_unselected(struct watch *watch, const selected_vec *found)
 
 	for (size_t i = 0; i < watch->targets.count; i++) {
 		struct target *target = watch->targets.items[i];
-		uint64_t start;
-		bool lives = target_find_start(target->tgid, &start) && start == target->start;
 
 		/* If a dump is due, it is asked for now, and the target goes the next time. */
-		if (!lives || is_selected(found, target) || target__hurry(target)) {
+		if (!is_alive(target) || is_selected(found, target) || target__hurry(target)) {
 			watch->targets.items[kept++] = target;
 			continue;
 		}
