@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# What processes do while they are watched: an engine starts again before its tracer has ended.
-# shellcheck disable=SC2119 # called without options
+# What processes do while they are watched: an engine starts again before its tracer has ended, or takes
+# its name later; health checks come and go in its cgroup.
+# shellcheck disable=SC2119,SC2317 # called by name, and without options
 . "$(dirname "$0")/lib.sh"
 BUDGET=150ms # its facts are about the first slow step: a busy machine has to make none
 # shellcheck source=tests/live/watch/lib.sh
@@ -47,9 +48,53 @@ go
 await_log 1 "^$ENGINE: engine_step .*: no dump, because of --cooldown\$"
 is 'so does one that takes the name later' "$(count_dumps escalation)" 1
 
+kill -TERM "$ENGINE"
+wait "$ENGINE"
+await_log 1 "^$ENGINE .* has ended"
+
+# in_group COMMAND…
+in_group()
+{
+	echo "$BASHPID" >"$group/cgroup.procs" && exec "$@"
+}
+
+# Until the file is removed, in each look of watch there are some of them.
+check_health()
+{
+	while [ -e "$TMP/checks" ]; do
+		in_group sleep 0.5 &
+		sleep 0.2
+	done
+	wait
+}
+
+root=$(awk '$3 == "cgroup2" || ($3 == "cgroup" && /pids/) { print $2 }' /proc/mounts | tail -1)
+group=$root/fbt$$
+if [ -n "$root" ] && mkdir "$group" 2>/dev/null; then
+	undo()
+	{
+		rmdir "$group"
+	}
+	touch "$TMP/checks"
+	check_health &
+	checks=$!
+	sed -i "s|^pid = .*|cgroup = /fbt$$|" "$CONFIG"
+	kill -USR2 "$TOOL"
+	await_log 3 'reload: done'
+	start_waiting in_group "$WATCHED" --wait --steps 0
+	await_watching "$ENGINE"
+	is 'an engine that starts in a cgroup is watched' $? 0
+	is 'health checks there are not' "$(grep -c '(sleep)' "$LOG")" 0
+	rm "$TMP/checks"
+	wait "$checks"
+	go
+	kill -TERM "$ENGINE"
+	wait "$ENGINE"
+else
+	echo 'SKIP processes of a cgroup: cannot make one'
+fi
+
 kill -TERM "$TOOL"
 wait "$TOOL"
 is 'it ends with 0' $? 0
-kill -TERM "$ENGINE"
-wait "$ENGINE"
 finish

@@ -159,6 +159,15 @@ static uint32_t used_slots(const struct watch *watch)
 	return used;
 }
 
+/* Of a group it may be a health check or the like, which has soon ended. */
+static bool may_pass(const struct selected_process *selected, uint64_t start)
+{
+	uint64_t tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+
+	return selected->how == SELECTED_GROUP &&
+	       sub_saturating(clock_ns(CLOCK_BOOTTIME), start * tick_ns) < LOOK_NS;
+}
+
 static void add_target(struct watch *watch, const struct selected_process *selected, bool follows)
 {
 	unsigned int slot = slot_choose(used_slots(watch));
@@ -175,6 +184,9 @@ static void add_target(struct watch *watch, const struct selected_process *selec
 		rename_target(watch, target, selected->comm);
 		return;
 	}
+	/* The next time. */
+	if (may_pass(selected, start))
+		return;
 	if (watch->targets.count >= SLOTS_MAX) {
 		if (!watch->too_many)
 			log_warn("%u (%s) is not watched: at most %d processes are; select fewer",
