@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # What processes do while they are watched: an engine starts again before its tracer has ended, or takes
-# its name later; health checks come and go in its cgroup.
+# its name later; health checks come and go in its cgroup, and a worker loses its parent.
 # shellcheck disable=SC2119,SC2317 # called by name, and without options
 . "$(dirname "$0")/lib.sh"
 BUDGET=150ms # its facts are about the first slow step: a busy machine has to make none
@@ -90,6 +90,32 @@ if [ -n "$root" ] && mkdir "$group" 2>/dev/null; then
 	go
 	kill -TERM "$ENGINE"
 	wait "$ENGINE"
+
+	# A worker whose parent dies has another one then, but the same tracer.
+	# shellcheck disable=SC2016 # the shells' own
+	start_waiting in_group sh -c 'sh -c '\''"$1" --steps 0 >/dev/null & echo $! >"$2"; wait'\'' sh "$1" "$2" &
+		echo $! >"$3"; echo ready; exec sleep 600' sh "$WATCHED" "$TMP/worker" "$TMP/middle"
+	first=$ENGINE
+	await_watching "$first"
+	wait_for 20 test -s "$TMP/worker"
+	worker=$(cat "$TMP/worker")
+	# A look before, and one after: each finds another engine.
+	start_waiting in_group "$WATCHED" --wait --steps 0
+	await_watching "$ENGINE"
+	kill -KILL "$(cat "$TMP/middle")"
+	last=$ENGINE
+	start_waiting in_group "$WATCHED" --wait --steps 0
+	await_watching "$ENGINE"
+	holds 'a worker outlives its parent' kill -0 "$worker"
+	is 'it has no second tracer' "$(tracer_of "$worker")" ''
+	kill -TERM "$first" "$last" "$ENGINE"
+	wait "$first" "$last" "$ENGINE"
+	await_log 1 "^$ENGINE .* has ended"
+	kill -USR1 "$TOOL"
+	await_log 1 "dump .*_${first}_manual\\.\\*"
+	is 'it is traced on, also when its engine has ended' $? 0
+	kill -TERM "$worker"
+	await_log 1 "^$first .* has ended"
 else
 	echo 'SKIP processes of a cgroup: cannot make one'
 fi

@@ -48,6 +48,13 @@ struct ended {
 	struct cooldown cooldown;
 };
 
+/* One that descended from a target: its tracer goes on with it if a process in between ends. */
+struct follower {
+	uint32_t tgid;
+	uint64_t start;
+	pid_t tracer;
+};
+
 struct watch {
 	struct options options;
 	int argc;
@@ -62,6 +69,7 @@ struct watch {
 	struct writer *writer;
 	VEC(struct target *) targets;
 	VEC(struct ended) ended;
+	VEC(struct follower) followers;
 	struct roster roster;
 	uint32_t last_id; /* processes_last */
 	uint64_t changed_ns;
@@ -159,6 +167,56 @@ static uint32_t used_slots(const struct watch *watch)
 	return used;
 }
 
+static bool is_following(const struct watch *watch, const struct follower *follower)
+{
+	vec_for_each (target, &watch->targets) {
+		if ((*target)->tracer == follower->tracer && (*target)->attached &&
+		    (*target)->follows)
+			return true;
+	}
+	return false;
+}
+
+static struct follower *find_follower(const struct watch *watch, uint32_t tgid)
+{
+	vec_for_each (follower, &watch->followers) {
+		if (follower->tgid == tgid)
+			return follower;
+	}
+	return NULL;
+}
+
+static void note_follower(struct watch *watch, uint32_t tgid, uint32_t top_tgid)
+{
+	struct follower *known = find_follower(watch, tgid), fresh = {.tgid = tgid};
+
+	vec_for_each (target, &watch->targets) {
+		if ((*target)->tgid != top_tgid || !(*target)->attached || !(*target)->follows)
+			continue;
+		fresh.tracer = (*target)->tracer;
+		if (known)
+			known->tracer = fresh.tracer;
+		else if (target_find_start(tgid, &fresh.start))
+			(void)vec_push(&watch->followers, fresh);
+		return;
+	}
+}
+
+static void note_followers(struct watch *watch, const selected_vec *found)
+{
+	size_t kept = 0;
+
+	vec_for_each (selected, found) {
+		if (selected->is_below)
+			note_follower(watch, selected->tgid, selected->top_tgid);
+	}
+	vec_for_each (follower, &watch->followers) {
+		if (selected_find(found, follower->tgid) && is_following(watch, follower))
+			watch->followers.items[kept++] = *follower;
+	}
+	watch->followers.count = kept;
+}
+
 /* Of a group it may be a health check or the like, which has soon ended. */
 static bool may_pass(const struct selected_process *selected, uint64_t start)
 {
@@ -171,6 +229,7 @@ static bool may_pass(const struct selected_process *selected, uint64_t start)
 static void add_target(struct watch *watch, const struct selected_process *selected, bool follows)
 {
 	unsigned int slot = slot_choose(used_slots(watch));
+	const struct follower *follower;
 	struct target *target;
 	uint64_t start;
 
@@ -184,6 +243,9 @@ static void add_target(struct watch *watch, const struct selected_process *selec
 		rename_target(watch, target, selected->comm);
 		return;
 	}
+	follower = find_follower(watch, selected->tgid);
+	if (follower && follower->start == start)
+		return;
 	/* The next time. */
 	if (may_pass(selected, start))
 		return;
@@ -254,6 +316,7 @@ static void look_for_targets(struct watch *watch, uint64_t now_ns)
 
 	if (!err) {
 		drop_unselected(watch, &found);
+		note_followers(watch, &found);
 		vec_for_each (selected, &found) {
 			if (!selected->is_below)
 				add_target(watch, selected, must_follow(watch, selected));
@@ -638,6 +701,7 @@ static void close_watch(struct watch *watch)
 	vec_free(&watch->targets);
 	dying_clear(&watch->home.dying);
 	vec_free(&watch->ended);
+	vec_free(&watch->followers);
 	roster_clear(&watch->roster);
 	writer__free(watch->writer);
 	if (watch->signal_fd >= 0)
