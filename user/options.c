@@ -534,6 +534,9 @@ static int check_watch(const struct options *options)
 	    !watch->containers.count && !watch->units.count)
 		return usage_error("watch: nothing to watch: use -p, --comm, --cgroup, --container "
 				   "or --unit, or a configuration file with one of them");
+	if (watch->after_ns >= watch->last_ns)
+		return usage_error("watch: make --last longer than --after: else a dump lacks the "
+				   "step that it is about");
 	return check_class_by(options);
 }
 

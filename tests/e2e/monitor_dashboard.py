@@ -54,6 +54,11 @@ def check(board):
             for name in re.findall(r"\$(\w+)", target["expr"]):
                 if name not in names and "$" + name not in VALUES:
                     problems.append("%s: $%s is no variable" % (title, name))
+            # A part of the metrics divided by all of them, or the other way round.
+            parts = [set(re.findall(r"\$(?:tracer|engine|kind)", part))
+                     for part in target["expr"].split(" / ")]
+            if any(part != parts[0] for part in parts):
+                problems.append("%s: above and below / are not of the same series" % title)
             if target["datasource"]["uid"] != "${datasource}":
                 problems.append("%s: a fixed data source" % title)
     with open("docs/metrics.md", encoding="utf-8") as page:

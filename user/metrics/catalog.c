@@ -78,6 +78,7 @@ SERIES_METRIC(list_incomplete, count, series->incomplete)
 SERIES_METRIC(list_hangs, count, series->hangs)
 SERIES_METRIC(list_gaps, ns, series->gap_ns)
 SERIES_METRIC(list_not_shown, count, series->not_shown)
+SERIES_METRIC(list_unsteady, count, series->unsteady)
 SERIES_METRIC(list_last_step, ns, series->last_step_ns)
 
 static void list_info(const struct metrics_tally *tally, const struct metrics_run *run,
@@ -199,9 +200,14 @@ const struct metric metric_catalog[] = {
 	 "Those of them that are neither alerted nor in the trace: repeated, as usual, or over the "
 	 "rate limit.",
 	 list_not_shown},
+	{"escalations_unsteady", "", COUNTER,
+	 "Those of them with nothing wrong but that their class is unsteady: repeated or as usual.",
+	 list_unsteady},
 	{"cause_steps", "", COUNTER, "Steps that were found wrong, by cause.", list_causes},
 	{"cause_extra", "seconds", COUNTER,
-	 "Time that the cause took in these steps beyond what is usual.", list_cause_times},
+	 "Time that the cause took in these steps beyond what is usual, without steps that are as "
+	 "usual.",
+	 list_cause_times},
 	{"hangs", "", COUNTER, "Steps that were open for longer than --hang.", list_hangs},
 	{"incomplete_steps", "", COUNTER, "Steps of which records were lost or cut off.",
 	 list_incomplete},

@@ -190,9 +190,12 @@ int metrics_tally__add_escalation(struct metrics_tally *tally, const struct wind
 	series->escalations[escalation->result.reason]++;
 	if (!escalation_is_shown(escalation))
 		series->not_shown++;
+	series->unsteady += escalation->repeated || escalation->as_usual;
 	series->cause_steps[cause->kind]++;
-	series->cause_extra_ns[cause->kind] =
-		add_saturating(series->cause_extra_ns[cause->kind], cause_extra_ns(cause));
+	/* One that is as usual had less work instead. */
+	if (!escalation->as_usual)
+		series->cause_extra_ns[cause->kind] =
+			add_saturating(series->cause_extra_ns[cause->kind], cause_extra_ns(cause));
 	return 0;
 }
 

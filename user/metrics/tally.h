@@ -32,6 +32,7 @@ struct metrics_series {
 	uint64_t parts_ns[2][STEP_PARTS]; /* [1]: of steps whose calls are known */
 	uint64_t escalations[ESCALATION_REASON_COUNT];
 	uint64_t not_shown;
+	uint64_t unsteady; /* repeated or as usual */
 	uint64_t cause_steps[CAUSE_COUNT];
 	uint64_t cause_extra_ns[CAUSE_COUNT];
 	uint64_t last_step_ns; /* Unix time of the end of the last step */

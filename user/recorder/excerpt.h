@@ -31,6 +31,7 @@ struct excerpt {
 	struct fbt_header *window; /* a copy of the window's record; owned */
 	bool begun;
 	bool failed; /* to copy the window's record */
+	int err;     /* for a caller that passes records on from a walk: the first */
 };
 
 void excerpt_begin(struct excerpt *excerpt);

@@ -382,7 +382,11 @@ static bool look_at(void *ctx, const struct fbt_header *record)
 
 static bool pass_on(void *ctx, const struct fbt_header *record)
 {
-	return !excerpt_pass(ctx, record);
+	struct excerpt *excerpt = ctx;
+
+	if (!excerpt->err)
+		excerpt->err = excerpt_pass(excerpt, record);
+	return !excerpt->err;
 }
 
 static int walk(struct segments *segments, visit_fn visit, void *ctx)
@@ -428,6 +432,8 @@ int segments__write(struct segments *segments, FILE *out, const struct segments_
 		err = excerpt_pass(&excerpt, fact);
 	if (!err)
 		err = walk(segments, pass_on, &excerpt);
+	if (!err)
+		err = excerpt.err;
 	if (!err)
 		err = excerpt_end(&excerpt);
 	if (!err && fflush(out))

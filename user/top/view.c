@@ -73,6 +73,12 @@ int top_paragraph(struct grid *grid, int row, int end, int indent, enum top_styl
 	return row;
 }
 
+/* What is kept by second is of all step functions, whichever is shown. */
+static bool shows_all(const struct top_view *view)
+{
+	return view->state->kind == TOP_ALL_KINDS;
+}
+
 static double share(const struct top_sums *sums, uint64_t ns)
 {
 	return percent_of((double)ns, (double)sums->total_ns);
@@ -149,7 +155,7 @@ static bool draw_silence(struct grid *grid, const struct top_view *view, int row
 		grid_print(grid, row, 0, TOP_BAD, "HANGS: %s", newest->evidence);
 	else if (!last_ns)
 		grid_text(grid, row, 0, -1, TOP_WARN, "no step yet");
-	else if (view->state->kind != TOP_ALL_KINDS)
+	else if (!shows_all(view))
 		grid_print(grid, row, 0, TOP_WARN, "no step of kind %" PRIu32 " (0 shows all)",
 			   view->state->kind);
 	else
@@ -217,7 +223,7 @@ static void draw_rates(struct grid *grid, const struct top_view *view, int row)
 			   FORMAT_NUMBER(rate(figures, figures->all.sums.count)));
 	for (int i = TOP_HISTORY - width; i < TOP_HISTORY; i++)
 		most = max_u64(most, figures->history[i].steps);
-	for (int i = 0; i < width; i++) {
+	for (int i = 0; i < width && shows_all(view); i++) {
 		uint64_t steps = figures->history[TOP_HISTORY - width + i].steps;
 
 		grid_block(grid, row, column + i, (int)((steps * 8 + most - 1) / most), TOP_PLAIN);
@@ -435,7 +441,8 @@ static void draw_strip(struct grid *grid, const struct top_view *view, int row, 
 	for (int i = 0; i < rows; i++)
 		put_right(grid, row + i, STRIP_LABEL - 1,
 			  FORMAT_TIME(low * pow(high / low, (double)(rows - i) / rows)));
-	grid_print(grid, row + rows - 1, 0, TOP_PLAIN, "p99%*s", STRIP_LABEL - 3, "");
+	grid_print(grid, row + rows - 1, 0, TOP_PLAIN, "%-*s", STRIP_LABEL,
+		   shows_all(view) ? "p99" : "p99 of all");
 	for (int i = 0; i < width; i++) {
 		const struct top_second *second = &history[TOP_HISTORY - width + i];
 		enum top_style style = second->slow ? TOP_BAD : TOP_GOOD;
@@ -452,8 +459,9 @@ static void draw_strip(struct grid *grid, const struct top_view *view, int row, 
 static void draw_causes(struct grid *grid, const struct top_view *view, int row)
 {
 	const struct top_figures *figures = view->figures;
-	int column = grid_print(grid, row, 0, TOP_HEAD, "CAUSES %s",
-				FORMAT_TIME(figures->history_seconds * NS_PER_S));
+	int column = grid_print(grid, row, 0, TOP_HEAD, "CAUSES %s%s",
+				FORMAT_TIME(figures->history_seconds * NS_PER_S),
+				shows_all(view) ? "" : " of all functions");
 	char words[CAUSE_WORDS_SIZE];
 
 	for (size_t i = 0; i < figures->cause_count && column < grid->columns; i++)

@@ -218,6 +218,7 @@ void selected_mark(selected_vec *found, const process_vec *processes)
 			if (above && above != selected) {
 				above->is_above = true;
 				selected->is_below = true;
+				selected->top_tgid = tgid;
 			}
 			tgid = processes_parent(processes, tgid);
 		}

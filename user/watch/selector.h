@@ -32,13 +32,14 @@ struct selected_process {
 	uint32_t tgid;
 	char comm[16];
 	enum selected how;
-	bool is_below; /* it descends from another one of these, and is traced with it */
-	bool is_above; /* another one descends from it */
+	bool is_below;	   /* it descends from another one of these, and is traced with it */
+	bool is_above;	   /* another one descends from it */
+	uint32_t top_tgid; /* is_below: of the one from which it descends that is not below */
 };
 
 typedef VEC(struct selected_process) selected_vec;
 
-/* Sets the last two of each. Both lists are by tgid. */
+/* Sets the last three of each. Both lists are by tgid. */
 void selected_mark(selected_vec *found, const process_vec *processes);
 
 /* NULL: it is not selected. */

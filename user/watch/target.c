@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memfd.h"
+#include "proc/process.h"
 #include "recorder/flight.h"
 #include "proc/open.h"
 #include "proc/status.h"
@@ -43,7 +44,8 @@ bool target_find_start(uint32_t tgid, uint64_t *start)
 	if (thread_stat_read(&stat, (struct proc_ref){.tgid = tgid}))
 		return false;
 	*start = stat.start_ticks;
-	return stat.state != 'Z' && stat.state != 'X';
+	/* Its first thread may have ended before others. */
+	return (stat.state != 'Z' && stat.state != 'X') || processes_live_thread(tgid) != tgid;
 }
 
 static bool is_alive(const struct target *target)

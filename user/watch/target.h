@@ -68,6 +68,7 @@ struct target {
 	uint64_t sample_ns;	/* when the next one is due */
 
 	struct trigger trigger;
+	bool succeeded;		  /* one that was started since goes on with the cooldown */
 	char stem[DUMP_STEM_MAX]; /* of the dump that is due */
 	int due_sample_fd;	  /* its parts, as long as its name may change; -1: none */
 	int due_calls_fd;

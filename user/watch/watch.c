@@ -48,6 +48,13 @@ struct ended {
 	struct cooldown cooldown;
 };
 
+/* One that descended from a target: its tracer goes on with it if a process in between ends. */
+struct follower {
+	uint32_t tgid;
+	uint64_t start;
+	pid_t tracer;
+};
+
 struct watch {
 	struct options options;
 	int argc;
@@ -62,6 +69,7 @@ struct watch {
 	struct writer *writer;
 	VEC(struct target *) targets;
 	VEC(struct ended) ended;
+	VEC(struct follower) followers;
 	struct roster roster;
 	uint32_t last_id; /* processes_last */
 	uint64_t changed_ns;
@@ -86,7 +94,7 @@ static void remember_ended(struct watch *watch, const struct target *target)
 {
 	struct ended ended = {.cooldown = target->trigger.cooldown};
 
-	if (!ended.cooldown.since_ns)
+	if (!ended.cooldown.since_ns || target->succeeded)
 		return;
 	memcpy(ended.comm, target->comm, sizeof(ended.comm));
 	if (watch->ended.count >= ENDED_MAX)
@@ -94,8 +102,33 @@ static void remember_ended(struct watch *watch, const struct target *target)
 	(void)vec_push(&watch->ended, ended);
 }
 
+static bool is_alive(const struct target *target)
+{
+	uint64_t start;
+
+	return target_find_start(target->tgid, &start) && start == target->start;
+}
+
+/* One whose tracer is still at work, though its process has ended. NULL: there is none. */
+static struct target *find_dead(const struct watch *watch, const char *comm)
+{
+	vec_for_each (target, &watch->targets) {
+		if ((*target)->trigger.cooldown.since_ns && !(*target)->succeeded &&
+		    !strcmp((*target)->comm, comm) && !is_alive(*target))
+			return *target;
+	}
+	return NULL;
+}
+
 static void take_over(struct watch *watch, struct target *target)
 {
+	struct target *dead = find_dead(watch, target->comm);
+
+	if (dead) {
+		target->trigger.cooldown = dead->trigger.cooldown;
+		dead->succeeded = true;
+		return;
+	}
 	for (size_t i = 0; i < watch->ended.count; i++) {
 		if (strcmp(watch->ended.items[i].comm, target->comm) != 0)
 			continue;
@@ -103,6 +136,16 @@ static void take_over(struct watch *watch, struct target *target)
 		forget_ended(watch, i);
 		return;
 	}
+}
+
+/* Its process has called execve: only now it has the name of the one before it. */
+static void rename_target(struct watch *watch, struct target *target, const char *comm)
+{
+	if (!strcmp(target->comm, comm))
+		return;
+	memcpy(target->comm, comm, sizeof(target->comm));
+	if (!target->trigger.cooldown.since_ns)
+		take_over(watch, target);
 }
 
 static struct target *find_target(const struct watch *watch, uint32_t tgid, uint64_t start)
@@ -124,9 +167,69 @@ static uint32_t used_slots(const struct watch *watch)
 	return used;
 }
 
+static bool is_following(const struct watch *watch, const struct follower *follower)
+{
+	vec_for_each (target, &watch->targets) {
+		if ((*target)->tracer == follower->tracer && (*target)->attached &&
+		    (*target)->follows)
+			return true;
+	}
+	return false;
+}
+
+static struct follower *find_follower(const struct watch *watch, uint32_t tgid)
+{
+	vec_for_each (follower, &watch->followers) {
+		if (follower->tgid == tgid)
+			return follower;
+	}
+	return NULL;
+}
+
+static void note_follower(struct watch *watch, uint32_t tgid, uint32_t top_tgid)
+{
+	struct follower *known = find_follower(watch, tgid), fresh = {.tgid = tgid};
+
+	vec_for_each (target, &watch->targets) {
+		if ((*target)->tgid != top_tgid || !(*target)->attached || !(*target)->follows)
+			continue;
+		fresh.tracer = (*target)->tracer;
+		if (known)
+			known->tracer = fresh.tracer;
+		else if (target_find_start(tgid, &fresh.start))
+			(void)vec_push(&watch->followers, fresh);
+		return;
+	}
+}
+
+static void note_followers(struct watch *watch, const selected_vec *found)
+{
+	size_t kept = 0;
+
+	vec_for_each (selected, found) {
+		if (selected->is_below)
+			note_follower(watch, selected->tgid, selected->top_tgid);
+	}
+	vec_for_each (follower, &watch->followers) {
+		if (selected_find(found, follower->tgid) && is_following(watch, follower))
+			watch->followers.items[kept++] = *follower;
+	}
+	watch->followers.count = kept;
+}
+
+/* Of a group it may be a health check or the like, which has soon ended. */
+static bool may_pass(const struct selected_process *selected, uint64_t start)
+{
+	uint64_t tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+
+	return selected->how == SELECTED_GROUP &&
+	       sub_saturating(clock_ns(CLOCK_BOOTTIME), start * tick_ns) < LOOK_NS;
+}
+
 static void add_target(struct watch *watch, const struct selected_process *selected, bool follows)
 {
 	unsigned int slot = slot_choose(used_slots(watch));
+	const struct follower *follower;
 	struct target *target;
 	uint64_t start;
 
@@ -136,7 +239,15 @@ static void add_target(struct watch *watch, const struct selected_process *selec
 	/* If children come and go, the tracer is not started again each time. */
 	if (target && (follows || watch->reloaded))
 		target__follow(target, follows);
-	if (target)
+	if (target) {
+		rename_target(watch, target, selected->comm);
+		return;
+	}
+	follower = find_follower(watch, selected->tgid);
+	if (follower && follower->start == start)
+		return;
+	/* The next time. */
+	if (may_pass(selected, start))
 		return;
 	if (watch->targets.count >= SLOTS_MAX) {
 		if (!watch->too_many)
@@ -184,11 +295,9 @@ static void drop_unselected(struct watch *watch, const selected_vec *found)
 
 	for (size_t i = 0; i < watch->targets.count; i++) {
 		struct target *target = watch->targets.items[i];
-		uint64_t start;
-		bool lives = target_find_start(target->tgid, &start) && start == target->start;
 
 		/* If a dump is due, it is asked for now, and the target goes the next time. */
-		if (!lives || is_selected(found, target) || target__hurry(target)) {
+		if (!is_alive(target) || is_selected(found, target) || target__hurry(target)) {
 			watch->targets.items[kept++] = target;
 			continue;
 		}
@@ -207,6 +316,7 @@ static void look_for_targets(struct watch *watch, uint64_t now_ns)
 
 	if (!err) {
 		drop_unselected(watch, &found);
+		note_followers(watch, &found);
 		vec_for_each (selected, &found) {
 			if (!selected->is_below)
 				add_target(watch, selected, must_follow(watch, selected));
@@ -591,6 +701,7 @@ static void close_watch(struct watch *watch)
 	vec_free(&watch->targets);
 	dying_clear(&watch->home.dying);
 	vec_free(&watch->ended);
+	vec_free(&watch->followers);
 	roster_clear(&watch->roster);
 	writer__free(watch->writer);
 	if (watch->signal_fd >= 0)

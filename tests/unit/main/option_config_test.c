@@ -228,6 +228,17 @@ static void nothing_to_watch_is_refused(void **state)
 	assert_one_line(*state, "nothing to watch");
 }
 
+static void a_dump_has_the_step_that_it_is_about(void **state)
+{
+	struct options options;
+
+	assert_int_equal(parse(&options, "comm = a\nlast = 5s\n", "--after=4", NULL), 0);
+	options_clear(&options);
+	assert_int_equal(parse(&options, "comm = a\nlast = 5s\n", "--after=5", NULL), -EINVAL);
+	options_clear(&options);
+	assert_one_line(*state, "make --last longer than --after");
+}
+
 static void watch_comes_first(void **state)
 {
 	char *argv[] = {"ferrum-bpftrace", "-p", "1", "watch"};
@@ -259,6 +270,7 @@ int main(void)
 		TEST(a_file_that_others_may_write_is_refused),
 		TEST(a_directory_is_refused),
 		TEST(nothing_to_watch_is_refused),
+		TEST(a_dump_has_the_step_that_it_is_about),
 		TEST(watch_comes_first),
 	};
 

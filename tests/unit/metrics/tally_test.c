@@ -110,6 +110,34 @@ static void escalations_count_by_reason_and_cause(void **state)
 	metrics_tally__free(tally);
 }
 
+/* Not the one over the rate limit: it is as wrong as one that is shown. */
+static void steps_of_an_unsteady_class_are_counted_apart(void **state)
+{
+	struct metrics_tally *tally = metrics_tally__new();
+	struct window *window = window_at(1000);
+	struct step step = step_of(ENGINE_PID, 0, 2000, 5000);
+	const struct escalation escalations[] = {
+		{.suppressed = true}, {.repeated = true}, {.as_usual = true}, {0}};
+
+	for (size_t i = 0; i < sizeof(escalations) / sizeof(*escalations); i++) {
+		struct escalation escalation = escalations[i];
+
+		escalation.result.reason = ESCALATION_CV_EXCEEDED;
+		escalation.cause = (struct cause){
+			.kind = CAUSE_GIL, .usual_known = true, .time_ns = 900, .usual_ns = 100};
+		assert_int_equal(metrics_tally__add_escalation(tally, window, &step, &escalation),
+				 0);
+	}
+	assert_int_equal(only(tally)->escalations[ESCALATION_CV_EXCEEDED], 4);
+	assert_int_equal(only(tally)->not_shown, 3);
+	assert_int_equal(only(tally)->unsteady, 2);
+	assert_int_equal(only(tally)->cause_steps[CAUSE_GIL], 4);
+	/* One that is as usual lost no time. */
+	assert_int_equal(only(tally)->cause_extra_ns[CAUSE_GIL], 3 * 800);
+	window__free(window);
+	metrics_tally__free(tally);
+}
+
 /* Several exports of a window tell the same losses; a second window begins at 0 again. */
 static void losses_only_grow(void **state)
 {
@@ -172,6 +200,7 @@ int main(void)
 		cmocka_unit_test(only_what_says_rank_is_one),
 		cmocka_unit_test(too_many_series_are_other_and_counted),
 		cmocka_unit_test(escalations_count_by_reason_and_cause),
+		cmocka_unit_test(steps_of_an_unsteady_class_are_counted_apart),
 		cmocka_unit_test(losses_only_grow),
 		cmocka_unit_test(the_cost_only_grows),
 	};

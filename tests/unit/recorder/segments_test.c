@@ -393,6 +393,33 @@ static void nothing_is_written_before_a_window(void **state)
 	fclose(file);
 }
 
+/* A file without room for one write: that of a record, after the header, the window and names. */
+static ssize_t write_but_one(void *cookie, const char *data, size_t size)
+{
+	int *writes = cookie;
+
+	errno = ENOSPC;
+	return ++*writes == 6 ? 0 : (ssize_t)size;
+}
+
+static void a_dump_with_a_hole_is_none(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct segments_cut cut = {.tag = "x", .last_ns = UINT64_MAX, .end_ns = 9000};
+	int writes = 0;
+	FILE *file = fopencookie(&writes, "w", (cookie_io_functions_t){.write = write_but_one});
+
+	assert_non_null(file);
+	setvbuf(file, NULL, _IONBF, 0);
+	record(fixture, 0);
+	begin(fixture, FBT_DETAIL_PROBES);
+	add_step(&fixture->stream, 70, 1, 2000, 3000);
+	add_step(&fixture->stream, 70, 1, 4000, 5000);
+	push(fixture, 6000);
+	assert_int_equal(segments__write(fixture->segments, file, &cut, NULL), -ENOSPC);
+	fclose(file);
+}
+
 static void invalid_records_are_left_out(void **state)
 {
 	struct fixture *fixture = *state;
@@ -513,6 +540,7 @@ int main(void)
 		TEST(ended_processes_are_forgotten),
 		TEST(a_new_window_begins_anew),
 		TEST(nothing_is_written_before_a_window),
+		TEST(a_dump_with_a_hole_is_none),
 		TEST(invalid_records_are_left_out),
 		TEST(a_hang_is_in_the_window),
 		TEST(tables_of_older_processes_are_left_out),

@@ -388,6 +388,38 @@ static void test_headline(void **state)
 	teardown(&page);
 }
 
+/* The line of a page that begins so, up to its end or to a word. */
+static const char *line_of(const char *page, const char *begin, const char *end)
+{
+	static char line[256];
+	const char *at = strstr(page, begin);
+
+	assert_non_null(at);
+	snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
+	at = strstr(line, end);
+	assert_non_null(at);
+	line[at - line] = '\0';
+	return line;
+}
+
+/* What looks back is of all of them, and says so. */
+static void test_one_kind(void **state)
+{
+	struct page page;
+
+	setup(&page);
+	add_slow(&page, 1, 20000);
+	draw(&page, 24, 80, false);
+	assert_non_null(strstr(line_of(page.text, "steps/s", "p50"), "\xe2\x96\x88"));
+	assert_null(strstr(page.text, "of all"));
+	page.state.kind = 1;
+	draw(&page, 24, 80, false);
+	assert_null(strstr(line_of(page.text, "steps/s", "p50"), "\xe2\x96\x88"));
+	assert_non_null(strstr(page.text, "\np99 of all"));
+	assert_non_null(strstr(page.text, "\nCAUSES 3.00 s of all functions  lock contention"));
+	teardown(&page);
+}
+
 /* A filter is bounded, whatever is typed. */
 static void test_typing(void **state)
 {
@@ -413,6 +445,7 @@ int main(void)
 		cmocka_unit_test(test_long_step), cmocka_unit_test(test_others),
 		cmocka_unit_test(test_hang),	  cmocka_unit_test(test_headline),
 		cmocka_unit_test(test_keys),	  cmocka_unit_test(test_typing),
+		cmocka_unit_test(test_one_kind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,6 +171,9 @@ static void who_is_in_the_middle_is_both(void **state)
 
 	assert_true(found.items[1].is_above && found.items[1].is_below);
 	assert_true(found.items[2].is_below);
+	assert_int_equal(found.items[0].top_tgid, 0);
+	assert_int_equal(found.items[1].top_tgid, 1);
+	assert_int_equal(found.items[2].top_tgid, 1);
 	vec_free(&found);
 }
 
