@@ -637,20 +637,32 @@ static int arm_late(const struct python_steps *steps, struct engine *engine)
 	return err == -EAGAIN ? 0 : err;
 }
 
+/* One that does not answer in time is armed as a late one: beat sees to it. */
+static void arm_later(struct engine *engine)
+{
+	engine->is_arming = false;
+	engine->is_late = true;
+	if (!kill((pid_t)engine->tgid, 0) || errno != ESRCH)
+		log_warn("process %u: its Python steps are missing at first: the interpreter did "
+			 "not let go of its lock within %llu s; they are traced once it does",
+			 engine->tgid, (unsigned long long)(ORDER_NS / NS_PER_S));
+}
+
 static int arm_named(const struct python_steps *steps, struct engine *engine)
 {
 	int err = resolve(steps, engine, NULL);
 
-	if (err) {
-		python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
-		return err;
+	engine->is_armed = !err || err == -ETIMEDOUT;
+	if (!err)
+		err = order(engine, FBT_PYTHON_ARM, NULL);
+	engine->is_resolved = !err;
+	/* The order was withdrawn: beat gives it once more, from the beginning. */
+	if (err == -ETIMEDOUT) {
+		arm_later(engine);
+		return 0;
 	}
-	engine->is_armed = true;
-	engine->is_resolved = true;
-	err = order(engine, FBT_PYTHON_ARM, NULL);
 	if (err)
-		log_err("process %u: its Python functions could not be armed: %s", engine->tgid,
-			strerror(-err));
+		python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
 	return err;
 }
 
@@ -737,17 +749,6 @@ static bool advance_all(const struct python_steps *steps)
 		any |= engine->is_arming;
 	}
 	return any;
-}
-
-/* One that does not answer in time is armed as a late one: its order stays until it is taken. */
-static void arm_later(struct engine *engine)
-{
-	engine->is_arming = false;
-	engine->is_late = true;
-	if (!kill((pid_t)engine->tgid, 0) || errno != ESRCH)
-		log_warn("process %u: its Python steps are missing at first: the interpreter did "
-			 "not let go of its lock within %llu s; they are traced once it does",
-			 engine->tgid, (unsigned long long)(ORDER_NS / NS_PER_S));
 }
 
 void python_steps__finish_arming(struct python_steps *steps)

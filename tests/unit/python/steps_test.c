@@ -24,6 +24,7 @@
 /* What the libraries share with the test. */
 struct shared {
 	uint32_t is_silent; /* no order is answered */
+	uint32_t ignored;   /* the command that is not answered; 0: all are */
 	uint32_t lapses;    /* how often leases are to have ended */
 	struct {
 		uint32_t answered; /* orders */
@@ -144,7 +145,8 @@ static _Noreturn void be_library(struct shared *shared, size_t i,
 			end_lease(page);
 			store(&shared->libraries[i].lapses, page->lapses);
 		}
-		if (!load(&shared->is_silent) && answer(page, slot)) {
+		if (!load(&shared->is_silent) && load(&page->command) != load(&shared->ignored) &&
+		    answer(page, slot)) {
 			store(&shared->libraries[i].is_armed,
 			      page->slots[0].found == FBT_PYTHON_ARMED);
 			store(&shared->libraries[i].answered, shared->libraries[i].answered + 1);
@@ -178,11 +180,16 @@ static uint32_t start(struct fixture *fixture, size_t i, const struct fbt_python
 	return (uint32_t)fixture->children[i];
 }
 
-static int search(struct fixture *fixture, uint32_t tgid)
+static int search_as(struct fixture *fixture, uint32_t tgid, bool is_named)
 {
-	const struct python_search search = {.tgid = tgid, .quiet = true};
+	const struct python_search search = {.tgid = tgid, .is_named = is_named, .quiet = true};
 
 	return python_steps__search(fixture->steps, &search, &fixture->functions);
+}
+
+static int search(struct fixture *fixture, uint32_t tgid)
+{
+	return search_as(fixture, tgid, false);
 }
 
 static void markers_of_the_library_are_a_step_function(void **state)
@@ -313,6 +320,39 @@ static void what_is_not_armed_in_time_keeps_no_other_from_it(void **state)
 	dlclose(library);
 }
 
+/* The process that -p names leaves one order unanswered, and answers once the window is open. */
+static void arm_named_late(struct fixture *fixture, enum fbt_python_command ignored)
+{
+	void *library = markers_load(fixture->elf, "own", "-DNOTE");
+	struct fbt_python_slot slot = markers_slot(library);
+	uint32_t tgid = start(fixture, 0, &slot), answered = 2 + (ignored == FBT_PYTHON_ARM);
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	assert_int_equal(search_as(fixture, tgid, true), 1);
+	store(&fixture->shared->ignored, ignored);
+	elf_fixture_catch_log(fixture->elf);
+	assert_int_equal(python_steps__arm(fixture->steps, tgid), 0);
+	python_steps__finish_arming(fixture->steps);
+	elf_fixture_check_log(fixture->elf, "Python steps are missing at first");
+	assert_int_equal(fixture->shared->libraries[0].answered, answered);
+	store(&fixture->shared->ignored, 0);
+	python_steps__beat(fixture->steps, now_ns);
+	await(&fixture->shared->libraries[0].answered, answered + 1);
+	python_steps__beat(fixture->steps, now_ns + NS_PER_S);
+	await(&fixture->shared->libraries[0].is_armed, 1);
+	dlclose(library);
+}
+
+static void a_named_process_that_is_not_looked_up_in_time_is_armed_later(void **state)
+{
+	arm_named_late(*state, FBT_PYTHON_RESOLVE);
+}
+
+static void a_named_process_that_is_not_armed_in_time_is_armed_later(void **state)
+{
+	arm_named_late(*state, FBT_PYTHON_ARM);
+}
+
 /* Probes may be attached in a process again and again, for functions that have nothing to do with
  * Python. */
 static void what_is_armed_is_asked_no_more(void **state)
@@ -355,6 +395,8 @@ int main(void)
 		CASE(what_answers_meanwhile_is_found_all_the_same),
 		CASE(an_answer_that_is_gone_is_asked_for_again),
 		CASE(what_is_not_armed_in_time_keeps_no_other_from_it),
+		CASE(a_named_process_that_is_not_looked_up_in_time_is_armed_later),
+		CASE(a_named_process_that_is_not_armed_in_time_is_armed_later),
 		CASE(what_is_armed_is_asked_no_more),
 		CASE(what_is_to_be_disarmed_is_waited_for_together),
 	};
