@@ -661,8 +661,6 @@ static int arm_named(const struct python_steps *steps, struct engine *engine)
 		arm_later(engine);
 		return 0;
 	}
-	if (err)
-		python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
 	return err;
 }
 
@@ -672,13 +670,21 @@ static int begin_arming(const struct python_steps *steps, struct engine *engine)
 
 	write_wishes(steps, engine);
 	err = ask(engine, FBT_PYTHON_RESOLVE);
-	if (err && err != -EAGAIN) {
-		python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
+	if (err && err != -EAGAIN)
 		return err;
-	}
 	engine->is_armed = true;
 	engine->is_arming = true;
 	return 0;
+}
+
+/* While this tool waited for its window, another one may have had the library, or have it still. */
+static int arm_now(const struct python_steps *steps, struct engine *engine)
+{
+	int kept = python_guest__keep(engine->guest);
+
+	if (kept && kept != -ESTALE)
+		return -EBUSY;
+	return engine->is_named ? arm_named(steps, engine) : begin_arming(steps, engine);
 }
 
 static bool has_placed(const struct python_steps *steps, const struct engine *engine)
@@ -693,6 +699,7 @@ static bool has_placed(const struct python_steps *steps, const struct engine *en
 int python_steps__arm(struct python_steps *steps, uint32_t tgid)
 {
 	struct engine *engine = find(steps, tgid);
+	int err;
 
 	if (!engine || engine->is_shared || !has_placed(steps, engine))
 		return 0;
@@ -701,7 +708,10 @@ int python_steps__arm(struct python_steps *steps, uint32_t tgid)
 	if (engine->is_tried)
 		return 0;
 	engine->is_tried = true;
-	return engine->is_named ? arm_named(steps, engine) : begin_arming(steps, engine);
+	err = arm_now(steps, engine);
+	if (err)
+		python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
+	return err;
 }
 
 /* What there is to do once the library has answered. */

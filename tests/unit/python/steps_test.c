@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include "child_fixture.h"
 #include "markers_fixture.h"
 #include "base/clock.h"
@@ -26,10 +27,12 @@ struct shared {
 	uint32_t is_silent; /* no order is answered */
 	uint32_t ignored;   /* the command that is not answered; 0: all are */
 	uint32_t lapses;    /* how often leases are to have ended */
+	uint32_t other;	    /* the tool that takes all pages; 0: none */
 	struct {
 		uint32_t answered; /* orders */
 		uint32_t lapses;
 		uint32_t is_armed;
+		uint32_t tool;
 	} libraries[CHILDREN];
 };
 
@@ -145,6 +148,9 @@ static _Noreturn void be_library(struct shared *shared, size_t i,
 			end_lease(page);
 			store(&shared->libraries[i].lapses, page->lapses);
 		}
+		if (load(&shared->other))
+			store(&page->tool, load(&shared->other));
+		store(&shared->libraries[i].tool, load(&page->tool));
 		if (!load(&shared->is_silent) && load(&page->command) != load(&shared->ignored) &&
 		    answer(page, slot)) {
 			store(&shared->libraries[i].is_armed,
@@ -353,6 +359,52 @@ static void a_named_process_that_is_not_armed_in_time_is_armed_later(void **stat
 	arm_named_late(*state, FBT_PYTHON_ARM);
 }
 
+/* While this tool waited for its window, another one came, and has ended. */
+static void a_page_that_another_tool_had_meanwhile_is_taken_before_it_is_armed(void **state)
+{
+	struct fixture *fixture = *state;
+	void *library = markers_load(fixture->elf, "own", "-DNOTE");
+	struct fbt_python_slot slot = markers_slot(library);
+	uint32_t tgid = start(fixture, 0, &slot);
+
+	assert_int_equal(search_as(fixture, tgid, true), 1);
+	store(&fixture->shared->lapses, 1);
+	await(&fixture->shared->libraries[0].tool, 0);
+	elf_fixture_catch_log(fixture->elf);
+	assert_int_equal(python_steps__arm(fixture->steps, tgid), 0);
+	python_steps__beat(fixture->steps, clock_ns(CLOCK_MONOTONIC));
+	/* Nothing else is said. */
+	fputs("armed\n", stderr);
+	elf_fixture_check_log(fixture->elf, "armed");
+	assert_int_equal(fixture->shared->libraries[0].is_armed, 1);
+	dlclose(library);
+}
+
+static void refuse_to_arm(struct fixture *fixture, bool is_named)
+{
+	void *library = markers_load(fixture->elf, "own", "-DNOTE");
+	struct fbt_python_slot slot = markers_slot(library);
+	uint32_t tgid = start(fixture, 0, &slot);
+
+	assert_int_equal(search_as(fixture, tgid, is_named), 1);
+	store(&fixture->shared->other, 1);
+	await(&fixture->shared->libraries[0].tool, 1);
+	elf_fixture_catch_log(fixture->elf);
+	assert_int_not_equal(python_steps__arm(fixture->steps, tgid), 0);
+	elf_fixture_check_log(fixture->elf, "are steps of another tracer now");
+	dlclose(library);
+}
+
+static void a_named_process_that_another_tool_has_by_now_is_not_armed(void **state)
+{
+	refuse_to_arm(*state, true);
+}
+
+static void another_process_that_another_tool_has_by_now_is_not_armed(void **state)
+{
+	refuse_to_arm(*state, false);
+}
+
 /* Probes may be attached in a process again and again, for functions that have nothing to do with
  * Python. */
 static void what_is_armed_is_asked_no_more(void **state)
@@ -397,6 +449,9 @@ int main(void)
 		CASE(what_is_not_armed_in_time_keeps_no_other_from_it),
 		CASE(a_named_process_that_is_not_looked_up_in_time_is_armed_later),
 		CASE(a_named_process_that_is_not_armed_in_time_is_armed_later),
+		CASE(a_page_that_another_tool_had_meanwhile_is_taken_before_it_is_armed),
+		CASE(a_named_process_that_another_tool_has_by_now_is_not_armed),
+		CASE(another_process_that_another_tool_has_by_now_is_not_armed),
 		CASE(what_is_armed_is_asked_no_more),
 		CASE(what_is_to_be_disarmed_is_waited_for_together),
 	};
