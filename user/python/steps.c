@@ -47,7 +47,9 @@ struct engine {
 	bool is_asked;	   /* an order waits for its answer */
 	bool is_told;	   /* that steps are missing */
 	bool is_doubted;   /* it was said that markers are not those of the library */
-	uint64_t limit_ns; /* until when */
+	bool has_placed;   /* any of is_placed */
+	uint64_t limit_ns; /* until when an answer is waited for */
+	uint64_t armed_ns; /* when arming was answered; of a late one, asked for */
 	/* By wish: */
 	unsigned int slots[FBT_PYTHON_SLOTS];
 	bool is_placed[FBT_PYTHON_SLOTS];  /* the slot's markers were handed out */
@@ -269,6 +271,8 @@ static int ask(struct engine *engine, enum fbt_python_command command)
 
 	engine->is_asked = !err;
 	engine->limit_ns = soon();
+	if (command == FBT_PYTHON_ARM)
+		engine->armed_ns = clock_ns(CLOCK_MONOTONIC);
 	return err;
 }
 
@@ -393,7 +397,7 @@ static int take_answers(const struct python_steps *steps, struct engine *engine,
 			refuse(engine, i, err);
 			continue;
 		}
-		engine->is_placed[i] = true;
+		engine->is_placed[i] = engine->has_placed = true;
 		if (answer.more && !engine->is_shared)
 			log_warn("process %u: py:%s: %u definition%s only: more of its subclasses "
 				 "define it, or may, and their calls are no steps",
@@ -656,12 +660,12 @@ static int arm_named(const struct python_steps *steps, struct engine *engine)
 	if (!err)
 		err = order(engine, FBT_PYTHON_ARM, NULL);
 	engine->is_resolved = !err;
+	engine->armed_ns = clock_ns(CLOCK_MONOTONIC);
 	/* The order was withdrawn: beat gives it once more, from the beginning. */
-	if (err == -ETIMEDOUT) {
-		arm_later(engine);
-		return 0;
-	}
-	return err;
+	if (err != -ETIMEDOUT)
+		return err;
+	arm_later(engine);
+	return 0;
 }
 
 static int begin_arming(const struct python_steps *steps, struct engine *engine)
@@ -687,21 +691,12 @@ static int arm_now(const struct python_steps *steps, struct engine *engine)
 	return engine->is_named ? arm_named(steps, engine) : begin_arming(steps, engine);
 }
 
-static bool has_placed(const struct python_steps *steps, const struct engine *engine)
-{
-	for (size_t i = 0; i < steps->wishes.count; i++) {
-		if (engine->is_placed[i])
-			return true;
-	}
-	return false;
-}
-
 int python_steps__arm(struct python_steps *steps, uint32_t tgid)
 {
 	struct engine *engine = find(steps, tgid);
 	int err;
 
-	if (!engine || engine->is_shared || !has_placed(steps, engine))
+	if (!engine || engine->is_shared || !engine->has_placed)
 		return 0;
 	if (engine->is_late)
 		return arm_late(steps, engine);
@@ -720,6 +715,7 @@ static int take_arming(const struct python_steps *steps, struct engine *engine)
 	int kept = python_guest__keep(engine->guest);
 
 	engine->is_asked = false;
+	engine->armed_ns = clock_ns(CLOCK_MONOTONIC);
 	if (kept == -ESTALE) {
 		engine->is_resolved = false;
 		write_wishes(steps, engine);
@@ -792,6 +788,7 @@ static void count_functions(const struct python_steps *steps, const struct engin
 			.file = answer.file,
 			.line = answer.line,
 			.calls = answer.begun,
+			.armed_ns = engine->armed_ns,
 		};
 		each(ctx, &count);
 	}

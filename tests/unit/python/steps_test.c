@@ -28,6 +28,7 @@ struct shared {
 	uint32_t ignored;   /* the command that is not answered; 0: all are */
 	uint32_t lapses;    /* how often leases are to have ended */
 	uint32_t other;	    /* the tool that takes all pages; 0: none */
+	uint32_t arm_us;    /* how long arming takes */
 	struct {
 		uint32_t answered; /* orders */
 		uint32_t lapses;
@@ -151,6 +152,8 @@ static _Noreturn void be_library(struct shared *shared, size_t i,
 		if (load(&shared->other))
 			store(&page->tool, load(&shared->other));
 		store(&shared->libraries[i].tool, load(&page->tool));
+		if (load(&page->order) & 3 && page->command == FBT_PYTHON_ARM)
+			usleep(load(&shared->arm_us));
 		if (!load(&shared->is_silent) && load(&page->command) != load(&shared->ignored) &&
 		    answer(page, slot)) {
 			store(&shared->libraries[i].is_armed,
@@ -421,6 +424,36 @@ static void what_is_armed_is_asked_no_more(void **state)
 	dlclose(library);
 }
 
+static void take_time(void *ctx, const struct python_count *count)
+{
+	*(uint64_t *)ctx = count->armed_ns;
+}
+
+/* Others of the engine are still waited for then, so calls are counted for longer than that. */
+static void calls_are_counted_since_the_process_was_armed(void **state)
+{
+	const uint32_t arm_us = 300000;
+	struct fixture *fixture = *state;
+	void *library = markers_load(fixture->elf, "own", "-DNOTE");
+	struct fbt_python_slot slot = markers_slot(library);
+
+	store(&fixture->shared->arm_us, arm_us);
+	for (size_t i = 0; i < 2; i++) {
+		uint32_t tgid = start(fixture, i, &slot);
+		uint64_t begin_ns, armed_ns = 0, end_ns;
+
+		assert_int_equal(search_as(fixture, tgid, !i), 1);
+		begin_ns = clock_ns(CLOCK_MONOTONIC);
+		assert_int_equal(python_steps__arm(fixture->steps, tgid), 0);
+		python_steps__finish_arming(fixture->steps);
+		end_ns = clock_ns(CLOCK_MONOTONIC);
+		python_steps__count(fixture->steps, take_time, &armed_ns);
+		assert_in_range(armed_ns, begin_ns + arm_us * 1000ull, end_ns);
+		python_steps__forget(fixture->steps, tgid);
+	}
+	dlclose(library);
+}
+
 static void what_is_to_be_disarmed_is_waited_for_together(void **state)
 {
 	struct fixture *fixture = *state;
@@ -453,6 +486,7 @@ int main(void)
 		CASE(a_named_process_that_another_tool_has_by_now_is_not_armed),
 		CASE(another_process_that_another_tool_has_by_now_is_not_armed),
 		CASE(what_is_armed_is_asked_no_more),
+		CASE(calls_are_counted_since_the_process_was_armed),
 		CASE(what_is_to_be_disarmed_is_waited_for_together),
 	};
 
