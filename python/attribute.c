@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fbt_python.h"
+#include "trampoline.h"
 
 /* Offsets in a type object of the usual build, see Include/cpython/object.h. */
 #define TP_GETATTRO_AT	144
@@ -14,7 +15,7 @@
 /* The index of an argument of a function; -1: keyword only; -2: there is no such argument. */
 static ssize_t find_argument(const struct python *python, py_object *function, const char *name)
 {
-	py_object *code = python_code(python, function);
+	py_object *code = trampoline_original(python, function);
 	py_object *names = python_attribute(python, code, "co_varnames");
 	long positional = python_number(python, code, "co_argcount");
 	long all = positional + python_number(python, code, "co_kwonlyargcount");

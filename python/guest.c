@@ -51,13 +51,14 @@ static void set_phase(struct guest *guest, enum fbt_python_phase phase)
 	__atomic_store_n(&guest->page->phase, phase, __ATOMIC_RELEASE);
 }
 
-static bool is_armed(const struct guest *guest)
+/* Slots that have a function, and may let go of it. */
+static size_t count_armed(const struct guest *guest)
 {
-	for (size_t i = 0; i < FBT_PYTHON_SLOTS; i++) {
-		if (guest->slots[i].own_count && !guest->slots[i].is_pinned)
-			return true;
-	}
-	return false;
+	size_t count = 0;
+
+	for (size_t i = 0; i < FBT_PYTHON_SLOTS; i++)
+		count += guest->slots[i].own_count && !guest->slots[i].is_pinned;
+	return count;
 }
 
 static uint64_t since(uint64_t now, uint64_t before)
@@ -200,6 +201,7 @@ static void serve(struct guest *guest, uint32_t order)
 static void end_lease(struct guest *guest)
 {
 	uint32_t tool = __atomic_load_n(&guest->page->tool, __ATOMIC_ACQUIRE);
+	size_t before = count_armed(guest), after;
 	int state;
 
 	if (!may_enter(guest))
@@ -210,10 +212,12 @@ static void end_lease(struct guest *guest)
 	act(guest, FBT_PYTHON_DISARM);
 	guest->python.PyGILState_Release(state);
 	publish(guest);
+	after = count_armed(guest);
+	/* A tool that was only late has to have the others armed again. */
+	guest->page->lapses += after < before;
 	/* PyTorch's profiler is on: its function stays armed until a call of it has stopped it. */
-	if (is_armed(guest))
+	if (after)
 		return;
-	guest->page->lapses++;
 	/* The next tool may have taken the page as soon as nothing was armed. */
 	__atomic_compare_exchange_n(&guest->page->tool, &tool, 0, false, __ATOMIC_ACQ_REL,
 				    __ATOMIC_ACQUIRE);
@@ -249,7 +253,7 @@ static unsigned int idle_ms(const struct guest *guest, uint32_t order)
 		return EARLY_MS;
 	if (is_torch_over(guest))
 		return EARLY_MS;
-	return is_armed(guest) ? LEASE_MS : IDLE_MS;
+	return count_armed(guest) ? LEASE_MS : IDLE_MS;
 }
 
 static void *run(void *arg)
@@ -264,7 +268,7 @@ static void *run(void *arg)
 	set_phase(guest, guest->is_loaded ? FBT_PYTHON_READY : FBT_PYTHON_DEAD);
 	while (guest->is_loaded && guest__is_alive(guest)) {
 		uint32_t order = __atomic_load_n(&guest->page->order, __ATOMIC_ACQUIRE);
-		bool is_held = is_armed(guest);
+		bool is_held = count_armed(guest);
 
 		if ((order & 3) == FBT_PYTHON_ASKED)
 			serve(guest, order);

@@ -49,7 +49,7 @@ static void copy_text(const struct python *python, py_object *object, const char
 static void describe(const struct python *python, py_object *function,
 		     struct fbt_python_slot *shared)
 {
-	py_object *code = python_code(python, function);
+	py_object *code = trampoline_original(python, function);
 
 	copy_text(python, code, "co_filename", shared->file, sizeof(shared->file));
 	shared->line = (uint32_t)python_number(python, code, "co_firstlineno");

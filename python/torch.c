@@ -139,6 +139,9 @@ static void stop(struct guest *guest)
 	__atomic_store_n(&guest->page->torch_stops, 1, __ATOMIC_RELEASE);
 	good = torch_calls_stop(&guest->python, shared->flags, keep ? torch->kineto.fd : -1,
 				shared->text, sizeof(shared->text));
+	if (!keep)
+		snprintf(shared->text, sizeof(shared->text),
+			 "the tool gave no sign of life for over 5 s");
 	if (!keep || !good)
 		python_torch_close(torch);
 	torch->is_cancelled = 0;

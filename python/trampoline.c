@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "trampoline.h"
 
+#include <string.h>
+
 #include "callers.h"
 
 #define CO_FLAGS     0x0f /* OPTIMIZED, NEWLOCALS, VARARGS, VARKEYWORDS */
 #define CO_NESTED    0x10
 #define STACK_NEEDED 6
+
+/* Forks of processes that are traced, each from the one before. */
+#define GENERATIONS_MAX 8
 
 /* Makes a function with the original's code, which the trampoline calls. A new reference. */
 static py_object *make_clone(const struct python *python, py_object *function, py_object *code)
@@ -135,4 +140,42 @@ enum python_disarmed trampoline_remove(const struct python *python, struct pytho
 	}
 	drop(python, own);
 	return result;
+}
+
+/* A new reference to the code that one of ours calls; NULL: it is none of ours. */
+static py_object *called_code(const struct python *python, py_object *code)
+{
+	py_object *file = python_attribute(python, code, "co_filename");
+	const char *name = file ? python->PyUnicode_AsUTF8(file) : NULL;
+	py_object *constants = name && !strcmp(name, FBT_PYTHON_FILE)
+				       ? python_attribute(python, code, "co_consts")
+				       : NULL;
+	py_object *method = constants ? python->PyTuple_GetItem(constants, 0) : NULL;
+	py_object *clone = method ? python_attribute(python, method, "__self__") : NULL;
+	py_object *called = clone && python_is(python, clone, python->PyFunction_Type)
+				    ? python_code(python, clone)
+				    : NULL;
+
+	python->PyErr_Clear();
+	for (size_t i = 0; i < 3; i++) {
+		py_object *used = (py_object *[]){file, constants, clone}[i];
+
+		if (used)
+			python->Py_DecRef(used);
+	}
+	return called;
+}
+
+py_object *trampoline_original(const struct python *python, py_object *function)
+{
+	py_object *code = python_code(python, function), *called;
+
+	for (int i = 0; python->minor == 11 && i < GENERATIONS_MAX; i++) {
+		called = called_code(python, code);
+		if (!called)
+			break;
+		python->Py_DecRef(code);
+		code = called;
+	}
+	return code;
 }

@@ -17,6 +17,12 @@ bool trampoline_put(const struct python *python, struct python_own *own, unsigne
  */
 enum python_disarmed trampoline_remove(const struct python *python, struct python_own *own);
 
+/*
+ * A new reference to the code of a function as the program knows it. In a child that was forked
+ * while the function was armed, its code is still the one that it had there.
+ */
+py_object *trampoline_original(const struct python *python, py_object *function);
+
 /* Members of a function object of 3.11, see struct PyFunctionObject. */
 #define TRAMPOLINE_CODE_AT	 48
 #define TRAMPOLINE_DEFAULTS_AT	 56

@@ -4,7 +4,7 @@
 usage: python_lib.py INTERPRETER LIBRARY DRIVE CYCLES DOUBLES
 
 DOUBLES: the folder with tests/fake/interpreter.c, early.so and threaded.so"""
-import os, pathlib, signal, sys, time
+import os, pathlib, shutil, signal, sys, time
 
 HERE = pathlib.Path(__file__).parent / 'python'
 sys.path.insert(0, str(HERE))
@@ -54,7 +54,9 @@ if minor >= 14:
     answer = resolve_with('threaded')
     fact('a free-threaded build is refused', (answer['err'], answer['text']) ==
          (-32, f'free-threaded Python 3.{minor} is not supported yet'), answer)
-target = drive.Process(interpreter, str(TARGET), env=drive.environment(library))
+heir_library = f'{doubles}/libferrum_python.so'
+shutil.copy(library, heir_library)
+target = drive.Process(interpreter, str(TARGET), env=drive.environment(library, HEIR=heir_library))
 # What is called before it is armed is hot: its call sites are specialised.
 target.ask('hot')
 before = target.ask('state')['answer']
@@ -74,7 +76,7 @@ fact('and blocks all signals but its own faults', blocked_by('ferrum-python') ==
 
 wishes = ['__main__:Core.step', '__main__:Core.decorated', '__main__:Core.static', '__main__:Core.of_class',
           '__main__:plain', '__main__:Core.fails', '__main__:Core.deep']
-armed = tool.arm(*wishes)
+armed = armed_first = tool.arm(*wishes)
 fact('its version is known', armed['minor'] == minor, armed['minor'])
 fact('all are found and armed', all(slot(armed, i)['found'] == ARMED for i in range(7)),
      [(s['found'], s['text']) for s in armed['slots']])
@@ -190,6 +192,19 @@ for wish, found, text in (('nowhere:f', NO_MODULE, 'nowhere'), ('__main__:Core.a
     tool.ask('suggest 0')
     answer = slot(tool.ask('resolve'))
     fact(f'and what it may be: {wish}', (answer['found'], answer['text']) == (found, text), answer)
+tool.ask('disarm')
+
+# A child that inherits an armed function is traced itself: on 3.11 the function has our code there.
+tool.arm('__main__:Core.step')
+heir = drive.Tool(driver, target.ask('start_heir')['answer'])
+seen = slot(heir.arm('__main__:Core.step batch.tokens'))
+fact('inherited while it was armed: found, with its arguments', (heir.opened, seen['found']) == (0, ARMED), seen)
+fact('and its own file and line', seen['file'].endswith('target.py') and seen['line'] == slot(armed_first)['line'], seen)
+target.ask('call_heir')
+fact('and its calls are counted', heir.calls() == 100, heir.calls())
+heir.ask('disarm')
+heir.end()
+fact('and it ends as ever', target.ask('end_heir')['answer'] == 0)
 tool.ask('disarm')
 
 # More definitions than there is room for, or more subclasses than are looked at, are told.

@@ -274,6 +274,23 @@ end killed
 is 'killed: stopped, and not saved' "$(calls)" "${names% save}"
 fact 'killed: memory is given back' "T['files'] == []"
 
+# The tool has no CPU for longer than its lease, in a window whose step hangs: the profiler's function stays armed
+# until that step ends, and the other one is armed again.
+start new
+open_window 1
+await step 22
+touch "$TMP/hang"
+await hang
+kill -STOP "$TOOL"
+sleep 8
+kill -CONT "$TOOL"
+wait_for_line 'Python steps are missing'
+rm "$TMP/hang"
+await disable
+close_window 1
+end 'the tool is stopped' 'no trace of PyTorch: the tool gave no sign of life'
+is 'the tool is stopped: so is the profiler, and nothing is saved' "$(calls)" "${names% save}"
+
 for wrong in '--torch-trace' '--torch-trace --python=inject' '--torch-trace --flag /x' \
 	'--torch-trace --flag /x --python=require'; do
 	# shellcheck disable=SC2086

@@ -20,7 +20,7 @@
 
 struct listing {
 	FILE *out;
-	uint64_t since_ns;
+	uint64_t now_ns;
 	int count;
 };
 
@@ -46,8 +46,8 @@ static void print(void *ctx, const struct python_count *count)
 		terminal_line(listing->out, "%10s  %12s  %s", "calls/s", "mean", "step function");
 	python_tree_title(count->tgid, title);
 	terminal_line(listing->out, "%10.1f  %12s  py:%s  [process %u (%s), %s:%u]",
-		      (double)count->calls * 1e9 / (double)listing->since_ns, "not known",
-		      count->function, count->tgid, title, count->file, count->line);
+		      (double)count->calls * 1e9 / (double)(listing->now_ns - count->armed_ns),
+		      "not known", count->function, count->tgid, title, count->file, count->line);
 }
 
 /* Nothing else is looked for here: the markers are not probed, so only calls are counted. */
@@ -77,7 +77,7 @@ static int count_calls(struct python_steps *steps, const process_vec *processes,
 		now_ns = clock_ns(CLOCK_MONOTONIC);
 		python_steps__beat(steps, now_ns);
 	}
-	listing.since_ns = now_ns - start_ns;
+	listing.now_ns = clock_ns(CLOCK_MONOTONIC);
 	python_steps__count(steps, print, &listing);
 	python_steps__disarm(steps);
 	return listing.count;

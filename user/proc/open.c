@@ -67,16 +67,20 @@ bool proc_comm(struct proc_ref ref, char *comm, size_t size)
 	return read;
 }
 
-ino_t proc_exe_inode(struct proc_ref ref)
+bool proc_exe_stat(struct proc_ref ref, struct statx *status)
 {
 	char path[PROC_PATH_MAX];
-	struct statx status;
 
 	/* A server of network files that does not answer must not hold up a trace. */
 	proc_path(path, ref, "exe");
-	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &status)
-		       ? 0
-		       : (ino_t)status.stx_ino;
+	return !statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, status);
+}
+
+ino_t proc_exe_inode(struct proc_ref ref)
+{
+	struct statx status;
+
+	return proc_exe_stat(ref, &status) ? (ino_t)status.stx_ino : 0;
 }
 
 bool proc_root_path(char *rooted, size_t size, uint32_t tgid, const char *path)

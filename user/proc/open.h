@@ -40,7 +40,13 @@ size_t proc_readlink(struct proc_ref ref, const char *name, char *text, size_t s
 /* The name of a thread (/proc/PID/comm), without newline; "" and false if it cannot be read. */
 bool proc_comm(struct proc_ref ref, char *comm, size_t size);
 
-/* The inode of the program; 0 if not known. */
+/*
+ * Device and inode of the program, as the kernel knows them: no file system is asked. False if they
+ * are not known.
+ */
+bool proc_exe_stat(struct proc_ref ref, struct statx *status);
+
+/* Its inode alone; 0 if not known. */
 ino_t proc_exe_inode(struct proc_ref ref);
 
 /*

@@ -372,6 +372,17 @@ static bool has_changed_hands(struct python_guest *guest)
 	return guest->is_lost;
 }
 
+/* The page is ours, but a lease may have ended: an earlier tool's, while we took the page, too. */
+static int keep_own(struct python_guest *guest)
+{
+	bool has_ended = load(&guest->page->lapses) != guest->lapses;
+
+	if (has_ended)
+		take_state(guest);
+	beat(guest);
+	return has_ended ? -ESTALE : 0;
+}
+
 int python_guest__keep(struct python_guest *guest)
 {
 	uint32_t holder;
@@ -382,11 +393,8 @@ int python_guest__keep(struct python_guest *guest)
 		return -EBUSY;
 	if (guest->is_shared)
 		return load(&guest->page->tool) ? 0 : -ENOTCONN;
-	if (load(&guest->page->tool) == (uint32_t)getpid() &&
-	    load(&guest->page->lapses) == guest->lapses) {
-		beat(guest);
-		return 0;
-	}
+	if (load(&guest->page->tool) == (uint32_t)getpid())
+		return keep_own(guest);
 	if (take_page(guest->page, guest->pid, guest->clock_ahead_ns, &holder)) {
 		guest->is_lost = true;
 		return -EBUSY;

@@ -76,6 +76,18 @@ static bool is_likely(uint32_t tgid, const char *package)
 	       is_named(tgid, package);
 }
 
+/* "GPUModelRunner.execute_model" has no "ModelRunner.execute_model". */
+static bool has_name(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = text; (at = strstr(at, name)); at++) {
+		if (at > text && at[-1] == ' ' && strchr(",", at[length]))
+			return true;
+	}
+	return false;
+}
+
 /* "vllm: EngineCore.step, GPUModelRunner.execute_model"; a name that several rows have comes once.
  */
 static void add_rows(struct text *text, const char *package)
@@ -89,7 +101,7 @@ static void add_rows(struct text *text, const char *package)
 		char once[128];
 
 		snprintf(once, sizeof(once), "%.*s", (int)length, name);
-		if (is_of(row, package) && !strstr(text->to, once))
+		if (is_of(row, package) && !has_name(text->to, once))
 			add(text, strchr(text->to, ':') ? ", " : ": ", name, length);
 	}
 }

@@ -47,7 +47,9 @@ struct engine {
 	bool is_asked;	   /* an order waits for its answer */
 	bool is_told;	   /* that steps are missing */
 	bool is_doubted;   /* it was said that markers are not those of the library */
-	uint64_t limit_ns; /* until when */
+	bool has_placed;   /* any of is_placed */
+	uint64_t limit_ns; /* until when an answer is waited for */
+	uint64_t armed_ns; /* when arming was answered; of a late one, asked for */
 	/* By wish: */
 	unsigned int slots[FBT_PYTHON_SLOTS];
 	bool is_placed[FBT_PYTHON_SLOTS];  /* the slot's markers were handed out */
@@ -269,6 +271,8 @@ static int ask(struct engine *engine, enum fbt_python_command command)
 
 	engine->is_asked = !err;
 	engine->limit_ns = soon();
+	if (command == FBT_PYTHON_ARM)
+		engine->armed_ns = clock_ns(CLOCK_MONOTONIC);
 	return err;
 }
 
@@ -393,7 +397,7 @@ static int take_answers(const struct python_steps *steps, struct engine *engine,
 			refuse(engine, i, err);
 			continue;
 		}
-		engine->is_placed[i] = true;
+		engine->is_placed[i] = engine->has_placed = true;
 		if (answer.more && !engine->is_shared)
 			log_warn("process %u: py:%s: %u definition%s only: more of its subclasses "
 				 "define it, or may, and their calls are no steps",
@@ -637,21 +641,31 @@ static int arm_late(const struct python_steps *steps, struct engine *engine)
 	return err == -EAGAIN ? 0 : err;
 }
 
+/* One that does not answer in time is armed as a late one: beat sees to it. */
+static void arm_later(struct engine *engine)
+{
+	engine->is_arming = false;
+	engine->is_late = true;
+	if (!kill((pid_t)engine->tgid, 0) || errno != ESRCH)
+		log_warn("process %u: its Python steps are missing at first: the interpreter did "
+			 "not let go of its lock within %llu s; they are traced once it does",
+			 engine->tgid, (unsigned long long)(ORDER_NS / NS_PER_S));
+}
+
 static int arm_named(const struct python_steps *steps, struct engine *engine)
 {
 	int err = resolve(steps, engine, NULL);
 
-	if (err) {
-		python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
+	engine->is_armed = !err || err == -ETIMEDOUT;
+	if (!err)
+		err = order(engine, FBT_PYTHON_ARM, NULL);
+	engine->is_resolved = !err;
+	engine->armed_ns = clock_ns(CLOCK_MONOTONIC);
+	/* The order was withdrawn: beat gives it once more, from the beginning. */
+	if (err != -ETIMEDOUT)
 		return err;
-	}
-	engine->is_armed = true;
-	engine->is_resolved = true;
-	err = order(engine, FBT_PYTHON_ARM, NULL);
-	if (err)
-		log_err("process %u: its Python functions could not be armed: %s", engine->tgid,
-			strerror(-err));
-	return err;
+	arm_later(engine);
+	return 0;
 }
 
 static int begin_arming(const struct python_steps *steps, struct engine *engine)
@@ -660,36 +674,39 @@ static int begin_arming(const struct python_steps *steps, struct engine *engine)
 
 	write_wishes(steps, engine);
 	err = ask(engine, FBT_PYTHON_RESOLVE);
-	if (err && err != -EAGAIN) {
-		python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
+	if (err && err != -EAGAIN)
 		return err;
-	}
 	engine->is_armed = true;
 	engine->is_arming = true;
 	return 0;
 }
 
-static bool has_placed(const struct python_steps *steps, const struct engine *engine)
+/* While this tool waited for its window, another one may have had the library, or have it still. */
+static int arm_now(const struct python_steps *steps, struct engine *engine)
 {
-	for (size_t i = 0; i < steps->wishes.count; i++) {
-		if (engine->is_placed[i])
-			return true;
-	}
-	return false;
+	int kept = python_guest__keep(engine->guest);
+
+	if (kept && kept != -ESTALE)
+		return -EBUSY;
+	return engine->is_named ? arm_named(steps, engine) : begin_arming(steps, engine);
 }
 
 int python_steps__arm(struct python_steps *steps, uint32_t tgid)
 {
 	struct engine *engine = find(steps, tgid);
+	int err;
 
-	if (!engine || engine->is_shared || !has_placed(steps, engine))
+	if (!engine || engine->is_shared || !engine->has_placed)
 		return 0;
 	if (engine->is_late)
 		return arm_late(steps, engine);
 	if (engine->is_tried)
 		return 0;
 	engine->is_tried = true;
-	return engine->is_named ? arm_named(steps, engine) : begin_arming(steps, engine);
+	err = arm_now(steps, engine);
+	if (err)
+		python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
+	return err;
 }
 
 /* What there is to do once the library has answered. */
@@ -698,6 +715,7 @@ static int take_arming(const struct python_steps *steps, struct engine *engine)
 	int kept = python_guest__keep(engine->guest);
 
 	engine->is_asked = false;
+	engine->armed_ns = clock_ns(CLOCK_MONOTONIC);
 	if (kept == -ESTALE) {
 		engine->is_resolved = false;
 		write_wishes(steps, engine);
@@ -739,17 +757,6 @@ static bool advance_all(const struct python_steps *steps)
 	return any;
 }
 
-/* One that does not answer in time is armed as a late one: its order stays until it is taken. */
-static void arm_later(struct engine *engine)
-{
-	engine->is_arming = false;
-	engine->is_late = true;
-	if (!kill((pid_t)engine->tgid, 0) || errno != ESRCH)
-		log_warn("process %u: its Python steps are missing at first: the interpreter did "
-			 "not let go of its lock within %llu s; they are traced once it does",
-			 engine->tgid, (unsigned long long)(ORDER_NS / NS_PER_S));
-}
-
 void python_steps__finish_arming(struct python_steps *steps)
 {
 	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), took_ns = 0;
@@ -781,6 +788,7 @@ static void count_functions(const struct python_steps *steps, const struct engin
 			.file = answer.file,
 			.line = answer.line,
 			.calls = answer.begun,
+			.armed_ns = engine->armed_ns,
 		};
 		each(ctx, &count);
 	}

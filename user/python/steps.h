@@ -79,13 +79,14 @@ void python_steps__finish_arming(struct python_steps *steps);
 int python_steps__look(struct python_steps *steps, uint32_t tgid);
 int python_steps__take(struct python_steps *steps, uint32_t tgid, function_vec *functions);
 
-/* How often an armed function was called since. */
+/* How often an armed function was called, and since when (CLOCK_MONOTONIC). */
 struct python_count {
 	uint32_t tgid;
 	const char *function; /* "module:Class.method" */
 	const char *file;
 	uint32_t line;
 	uint64_t calls;
+	uint64_t armed_ns;
 };
 
 /* Asks for the counts of all armed functions; each is called for every one, process by process. */

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "inject/python_use.h"
 #include "proc/open.h"
@@ -41,21 +40,15 @@ bool python_tree_is_helper(uint32_t tgid)
 	return found;
 }
 
-static bool stat_program(uint32_t tgid, struct stat *status)
-{
-	char path[PROC_PATH_MAX];
-
-	proc_path(path, processes_ref(tgid), "exe");
-	return !stat(path, status);
-}
-
 static bool runs_the_same(uint32_t parent, uint32_t child)
 {
-	struct stat above, below;
+	struct statx above, below;
 	struct thread_status owner, own;
 
-	return stat_program(parent, &above) && stat_program(child, &below) &&
-	       above.st_dev == below.st_dev && above.st_ino == below.st_ino &&
+	return proc_exe_stat(processes_ref(parent), &above) &&
+	       proc_exe_stat(processes_ref(child), &below) &&
+	       above.stx_dev_major == below.stx_dev_major &&
+	       above.stx_dev_minor == below.stx_dev_minor && above.stx_ino == below.stx_ino &&
 	       !thread_status_read(&owner, processes_ref(parent)) &&
 	       !thread_status_read(&own, processes_ref(child)) && owner.uid == own.uid;
 }

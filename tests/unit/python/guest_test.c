@@ -248,6 +248,18 @@ static void a_lease_that_has_ended_is_taken_again(void **state)
 	assert_int_equal(python_guest__keep(fixture->guest), 0);
 }
 
+/* The library disarms what an earlier tool has left, just while this one takes the page. */
+static void a_lease_that_ended_while_the_page_was_taken_is_no_other_tools(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(open_sealed(fixture), 0);
+	fixture->page->lapses++;
+	assert_int_equal(python_guest__keep(fixture->guest), -ESTALE);
+	assert_int_equal(fixture->page->tool, getpid());
+	assert_int_equal(python_guest__keep(fixture->guest), 0);
+}
+
 static void the_lease_of_another_tool_is_left_alone(void **state)
 {
 	struct fixture *fixture = *state;
@@ -431,6 +443,7 @@ int main(void)
 		CASE(the_end_of_a_window_waits_for_a_step_or_for_pytorch),
 		CASE(a_profiler_that_an_earlier_window_left_on_is_not_waited_for),
 		CASE(a_lease_that_has_ended_is_taken_again),
+		CASE(a_lease_that_ended_while_the_page_was_taken_is_no_other_tools),
 		CASE(the_lease_of_another_tool_is_left_alone),
 		CASE(an_order_that_nobody_takes_is_withdrawn),
 		CASE(a_dead_library_takes_no_order),

@@ -48,10 +48,14 @@ static void an_engine_is_told_by_the_command_line(void **state)
 		assert_string_equal(text,
 				    "vllm: EngineCore.step, EngineCore.step_with_batch_queue, "
 				    "GPUModelRunner.execute_model, "
-				    "GPUModelRunner.sample_tokens");
+				    "GPUModelRunner.sample_tokens, "
+				    "ModelRunner.execute_model");
 	}
 	look("sglang.launch_server", text);
 	assert_string_equal(text, "sglang: Scheduler.run_batch, Scheduler.process_batch_result");
+	look("text_generation_server.cli", text);
+	assert_string_equal(text, "text_generation_server: FlashCausalLM.generate_token, "
+				  "CausalLM.generate_token");
 }
 
 static void of_another_program_all_are_named(void **state)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include "child_fixture.h"
 #include "markers_fixture.h"
 #include "base/clock.h"
@@ -24,11 +25,15 @@
 /* What the libraries share with the test. */
 struct shared {
 	uint32_t is_silent; /* no order is answered */
+	uint32_t ignored;   /* the command that is not answered; 0: all are */
 	uint32_t lapses;    /* how often leases are to have ended */
+	uint32_t other;	    /* the tool that takes all pages; 0: none */
+	uint32_t arm_us;    /* how long arming takes */
 	struct {
 		uint32_t answered; /* orders */
 		uint32_t lapses;
 		uint32_t is_armed;
+		uint32_t tool;
 	} libraries[CHILDREN];
 };
 
@@ -144,7 +149,13 @@ static _Noreturn void be_library(struct shared *shared, size_t i,
 			end_lease(page);
 			store(&shared->libraries[i].lapses, page->lapses);
 		}
-		if (!load(&shared->is_silent) && answer(page, slot)) {
+		if (load(&shared->other))
+			store(&page->tool, load(&shared->other));
+		store(&shared->libraries[i].tool, load(&page->tool));
+		if (load(&page->order) & 3 && page->command == FBT_PYTHON_ARM)
+			usleep(load(&shared->arm_us));
+		if (!load(&shared->is_silent) && load(&page->command) != load(&shared->ignored) &&
+		    answer(page, slot)) {
 			store(&shared->libraries[i].is_armed,
 			      page->slots[0].found == FBT_PYTHON_ARMED);
 			store(&shared->libraries[i].answered, shared->libraries[i].answered + 1);
@@ -178,11 +189,16 @@ static uint32_t start(struct fixture *fixture, size_t i, const struct fbt_python
 	return (uint32_t)fixture->children[i];
 }
 
-static int search(struct fixture *fixture, uint32_t tgid)
+static int search_as(struct fixture *fixture, uint32_t tgid, bool is_named)
 {
-	const struct python_search search = {.tgid = tgid, .quiet = true};
+	const struct python_search search = {.tgid = tgid, .is_named = is_named, .quiet = true};
 
 	return python_steps__search(fixture->steps, &search, &fixture->functions);
+}
+
+static int search(struct fixture *fixture, uint32_t tgid)
+{
+	return search_as(fixture, tgid, false);
 }
 
 static void markers_of_the_library_are_a_step_function(void **state)
@@ -333,6 +349,85 @@ static void what_is_not_armed_in_time_keeps_no_other_from_it(void **state)
 	dlclose(library);
 }
 
+/* The process that -p names leaves one order unanswered, and answers once the window is open. */
+static void arm_named_late(struct fixture *fixture, enum fbt_python_command ignored)
+{
+	void *library = markers_load(fixture->elf, "own", "-DNOTE");
+	struct fbt_python_slot slot = markers_slot(library);
+	uint32_t tgid = start(fixture, 0, &slot), answered = 2 + (ignored == FBT_PYTHON_ARM);
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	assert_int_equal(search_as(fixture, tgid, true), 1);
+	store(&fixture->shared->ignored, ignored);
+	elf_fixture_catch_log(fixture->elf);
+	assert_int_equal(python_steps__arm(fixture->steps, tgid), 0);
+	python_steps__finish_arming(fixture->steps);
+	elf_fixture_check_log(fixture->elf, "Python steps are missing at first");
+	assert_int_equal(fixture->shared->libraries[0].answered, answered);
+	store(&fixture->shared->ignored, 0);
+	python_steps__beat(fixture->steps, now_ns);
+	await(&fixture->shared->libraries[0].answered, answered + 1);
+	python_steps__beat(fixture->steps, now_ns + NS_PER_S);
+	await(&fixture->shared->libraries[0].is_armed, 1);
+	dlclose(library);
+}
+
+static void a_named_process_that_is_not_looked_up_in_time_is_armed_later(void **state)
+{
+	arm_named_late(*state, FBT_PYTHON_RESOLVE);
+}
+
+static void a_named_process_that_is_not_armed_in_time_is_armed_later(void **state)
+{
+	arm_named_late(*state, FBT_PYTHON_ARM);
+}
+
+/* While this tool waited for its window, another one came, and has ended. */
+static void a_page_that_another_tool_had_meanwhile_is_taken_before_it_is_armed(void **state)
+{
+	struct fixture *fixture = *state;
+	void *library = markers_load(fixture->elf, "own", "-DNOTE");
+	struct fbt_python_slot slot = markers_slot(library);
+	uint32_t tgid = start(fixture, 0, &slot);
+
+	assert_int_equal(search_as(fixture, tgid, true), 1);
+	store(&fixture->shared->lapses, 1);
+	await(&fixture->shared->libraries[0].tool, 0);
+	elf_fixture_catch_log(fixture->elf);
+	assert_int_equal(python_steps__arm(fixture->steps, tgid), 0);
+	python_steps__beat(fixture->steps, clock_ns(CLOCK_MONOTONIC));
+	/* Nothing else is said. */
+	fputs("armed\n", stderr);
+	elf_fixture_check_log(fixture->elf, "armed");
+	assert_int_equal(fixture->shared->libraries[0].is_armed, 1);
+	dlclose(library);
+}
+
+static void refuse_to_arm(struct fixture *fixture, bool is_named)
+{
+	void *library = markers_load(fixture->elf, "own", "-DNOTE");
+	struct fbt_python_slot slot = markers_slot(library);
+	uint32_t tgid = start(fixture, 0, &slot);
+
+	assert_int_equal(search_as(fixture, tgid, is_named), 1);
+	store(&fixture->shared->other, 1);
+	await(&fixture->shared->libraries[0].tool, 1);
+	elf_fixture_catch_log(fixture->elf);
+	assert_int_not_equal(python_steps__arm(fixture->steps, tgid), 0);
+	elf_fixture_check_log(fixture->elf, "are steps of another tracer now");
+	dlclose(library);
+}
+
+static void a_named_process_that_another_tool_has_by_now_is_not_armed(void **state)
+{
+	refuse_to_arm(*state, true);
+}
+
+static void another_process_that_another_tool_has_by_now_is_not_armed(void **state)
+{
+	refuse_to_arm(*state, false);
+}
+
 /* Probes may be attached in a process again and again, for functions that have nothing to do with
  * Python. */
 static void what_is_armed_is_asked_no_more(void **state)
@@ -346,6 +441,36 @@ static void what_is_armed_is_asked_no_more(void **state)
 		arm_all(fixture);
 	for (size_t i = 0; i < CHILDREN; i++)
 		await(&fixture->shared->libraries[i].answered, 4);
+	dlclose(library);
+}
+
+static void take_time(void *ctx, const struct python_count *count)
+{
+	*(uint64_t *)ctx = count->armed_ns;
+}
+
+/* Others of the engine are still waited for then, so calls are counted for longer than that. */
+static void calls_are_counted_since_the_process_was_armed(void **state)
+{
+	const uint32_t arm_us = 300000;
+	struct fixture *fixture = *state;
+	void *library = markers_load(fixture->elf, "own", "-DNOTE");
+	struct fbt_python_slot slot = markers_slot(library);
+
+	store(&fixture->shared->arm_us, arm_us);
+	for (size_t i = 0; i < 2; i++) {
+		uint32_t tgid = start(fixture, i, &slot);
+		uint64_t begin_ns, armed_ns = 0, end_ns;
+
+		assert_int_equal(search_as(fixture, tgid, !i), 1);
+		begin_ns = clock_ns(CLOCK_MONOTONIC);
+		assert_int_equal(python_steps__arm(fixture->steps, tgid), 0);
+		python_steps__finish_arming(fixture->steps);
+		end_ns = clock_ns(CLOCK_MONOTONIC);
+		python_steps__count(fixture->steps, take_time, &armed_ns);
+		assert_in_range(armed_ns, begin_ns + arm_us * 1000ull, end_ns);
+		python_steps__forget(fixture->steps, tgid);
+	}
 	dlclose(library);
 }
 
@@ -376,7 +501,13 @@ int main(void)
 		CASE(what_answers_meanwhile_is_found_all_the_same),
 		CASE(an_answer_that_is_gone_is_asked_for_again),
 		CASE(what_is_not_armed_in_time_keeps_no_other_from_it),
+		CASE(a_named_process_that_is_not_looked_up_in_time_is_armed_later),
+		CASE(a_named_process_that_is_not_armed_in_time_is_armed_later),
+		CASE(a_page_that_another_tool_had_meanwhile_is_taken_before_it_is_armed),
+		CASE(a_named_process_that_another_tool_has_by_now_is_not_armed),
+		CASE(another_process_that_another_tool_has_by_now_is_not_armed),
 		CASE(what_is_armed_is_asked_no_more),
+		CASE(calls_are_counted_since_the_process_was_armed),
 		CASE(what_is_to_be_disarmed_is_waited_for_together),
 	};
 

@@ -4,12 +4,18 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "child_fixture.h"
 #include "inject/python_use.h"
 #include "python/tree.h"
 
@@ -134,6 +140,59 @@ static void a_forked_child_of_a_server_is_none(void **state)
 	end_python(pid, input);
 }
 
+/* Whether that is in the tree of tgid where a server of network files does not answer. */
+static int find_without_server(uint32_t tgid, uint32_t wanted)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_statx, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_newfstatat, 0, 2),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)AT_FDCWD, 3, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, AT_STATX_DONT_SYNC, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EIO),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+	process_vec members = {0};
+	int status = 1;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return 77;
+	if (python_tree_members(tgid, &members))
+		return 2;
+	vec_for_each (member, &members) {
+		if (member->tgid == wanted)
+			status = 0;
+	}
+	vec_free(&members);
+	return status;
+}
+
+static void no_file_system_is_asked_what_programs_are(void **state)
+{
+	pid_t own = getpid(), child = child_fork(), finder;
+	int status;
+
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	finder = fork();
+	if (!finder)
+		_exit(find_without_server((uint32_t)child, (uint32_t)own));
+	assert_int_equal(waitpid(finder, &status, 0), finder);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void a_title_is_longer_than_a_name(void **state)
 {
 	char title[PYTHON_TITLE_MAX], name[17];
@@ -153,6 +212,7 @@ int main(void)
 		cmocka_unit_test(a_process_without_python_has_no_tree),
 		cmocka_unit_test(a_tracker_is_a_helper),
 		cmocka_unit_test(a_forked_child_of_a_server_is_none),
+		cmocka_unit_test(no_file_system_is_asked_what_programs_are),
 		cmocka_unit_test(a_title_is_longer_than_a_name),
 	};
 
