@@ -13,7 +13,7 @@
 #define HEALTHY 20
 
 static int pipe_fds[2];
-static atomic_int hangs, released;
+static atomic_int hangs, released, ended;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *release_path;
 static const struct timespec blink = {.tv_nsec = 10000000};
@@ -67,7 +67,7 @@ STEP void hang_step(void (*body)(void))
 	STAY();
 }
 
-/* Holds the lock but for the moment of its release. */
+/* Holds the lock but for the time until the step has ended. */
 static void *release(void *unused)
 {
 	pthread_mutex_lock(&lock);
@@ -79,7 +79,9 @@ static void *release(void *unused)
 		if (write(pipe_fds[1], "", 1) != 1)
 			abort();
 		pthread_mutex_unlock(&lock);
-		nanosleep(&blink, NULL);
+		while (!ended)
+			nanosleep(&blink, NULL);
+		ended = 0;
 		pthread_mutex_lock(&lock);
 	}
 	return unused;
@@ -117,6 +119,7 @@ int main(int argc, char **argv)
 		hangs = 1;
 		hang_step(bodies[i]);
 		end_ns = now();
+		ended = 1;
 		if (i)
 			empty_pipe();
 		fprintf(truth, "%s{\"name\": \"%s\", \"begin_ns\": %llu, \"end_ns\": %llu}",

@@ -503,7 +503,10 @@ static void find_woken(const struct scope *scope, struct cause *cause)
 	}
 }
 
-/* Of the call that took longest: the stack of another one would not explain it. */
+/*
+ * Of the call that took longest: the stack of another one would not explain it, unless it took less
+ * than half of the time.
+ */
 static void find_stack(const struct scope *scope, struct cause *cause)
 {
 	struct call_walk walk;
@@ -520,6 +523,9 @@ static void find_stack(const struct scope *scope, struct cause *cause)
 		longest_ns = ns;
 		set_stacks(scope, &walk, cause);
 	}
+	if (!cause->stack.count && longest_ns < cause->nr_ns / 2)
+		short_calls_stack(scope->window, scope->step, scope->claims, scope->cause,
+				  cause->nr, &cause->stack);
 }
 
 static void add_spin(struct cause *cause, const struct spin *spin, const struct wait *longest)
@@ -821,8 +827,6 @@ static void find(const struct window *window, const struct step *step,
 		find_woken(&scope, cause);
 	find_waker(&scope, cause);
 	find_stack(&scope, cause);
-	if (!cause->stack.count && cause->nr_calls)
-		short_calls_stack(step, cause->nr, &cause->stack);
 	if (cause->calls_known && (cause->kind == CAUSE_SLEEP || cause->kind == CAUSE_SOCKET_IO ||
 				   cause->kind == CAUSE_LOCK_CONTENTION)) {
 		struct wait longest = find_waits(&scope, cause);

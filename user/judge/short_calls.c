@@ -3,10 +3,42 @@
 
 #include <string.h>
 
-static bool is_of(const struct fbt_stack *stack, const struct step *step, uint32_t nr)
+/* Of more stacks, those that came first count. */
+#define STACKS_MOST 64
+
+struct stacks_of {
+	const struct fbt_stack *stacks[STACKS_MOST];
+	size_t count;
+};
+
+static void add(struct stacks_of *of, const struct step *step, const struct fbt_stack *stack)
 {
-	return stack->nr == nr && stack->tid == step->record.tid && stack->count &&
-	       !(stack->header.flags & (FBT_STACK_WAKER | FBT_STACK_SAMPLED));
+	bool is_own = stack->tid == step->record.tid && stack->count &&
+		      !(stack->header.flags & (FBT_STACK_WAKER | FBT_STACK_SAMPLED));
+
+	if (is_own && of->count < STACKS_MOST)
+		of->stacks[of->count++] = stack;
+}
+
+/* Those of the cause's other calls only if there is none of the number. */
+static void find(struct stacks_of *of, const struct window *window, const struct step *step,
+		 bool claims, enum cause_kind cause, uint32_t nr)
+{
+	struct call_walk walk;
+
+	vec_for_each (stack, &step->stacks)
+		if (stack->nr == nr)
+			add(of, step, stack);
+	if (of->count || !step->stacks.count)
+		return;
+	call_walk_begin(&walk, window, step, claims);
+	while (call_walk_next(&walk)) {
+		if (walk.cause != cause)
+			continue;
+		vec_for_each (stack, &step->stacks)
+			if (stack->start_ns == walk.call->start_ns)
+				add(of, step, stack);
+	}
 }
 
 static bool is_same(const struct fbt_stack *one, const struct fbt_stack *other)
@@ -15,21 +47,22 @@ static bool is_same(const struct fbt_stack *one, const struct fbt_stack *other)
 	       !memcmp(one->codes, other->codes, one->count * sizeof(one->codes[0]));
 }
 
-bool short_calls_stack(const struct step *step, uint32_t nr, struct fbt_stack *stack)
+bool short_calls_stack(const struct window *window, const struct step *step, bool claims,
+		       enum cause_kind cause, uint32_t nr, struct fbt_stack *stack)
 {
+	struct stacks_of of = {.count = 0};
 	uint32_t most = 0;
 
-	vec_for_each (one, &step->stacks) {
+	find(&of, window, step, claims, cause, nr);
+	for (size_t i = 0; i < of.count; i++) {
 		uint32_t times = 0;
 
-		if (!is_of(one, step, nr))
-			continue;
-		vec_for_each (other, &step->stacks)
-			times += is_of(other, step, nr) && is_same(one, other);
+		for (size_t j = 0; j < of.count; j++)
+			times += is_same(of.stacks[i], of.stacks[j]);
 		if (times <= most)
 			continue;
 		most = times;
-		*stack = *one;
+		*stack = *of.stacks[i];
 	}
 	return most != 0;
 }

@@ -5,13 +5,15 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "model/step.h"
+#include "judge/calls.h"
 
 /*
- * The stack that stands for the calls of a number in a step: stacks were copied at even shares of
- * their time (bpf/stacks.bpf.h), and this is the one that was copied most often. Returns whether
- * there is one; else stack stays as it is.
+ * The stack that stands for the calls of a cause, of which those of the number nr took most of the
+ * time: some stacks were copied (bpf/stacks.bpf.h), and this is the one of that number that was
+ * copied most often; without one, of all calls of the cause. claims: see call_walk_begin. Returns
+ * whether there is one; else stack stays as it is.
  */
-bool short_calls_stack(const struct step *step, uint32_t nr, struct fbt_stack *stack);
+bool short_calls_stack(const struct window *window, const struct step *step, bool claims,
+		       enum cause_kind cause, uint32_t nr, struct fbt_stack *stack);
 
 #endif
