@@ -141,8 +141,8 @@ __noinline int copy_slow_call(struct fbt_slot *slot, __u64 start, __u64 now)
 
 /*
  * Called when the calls of a step have come to the limit of their category: the stack of the one
- * that did it stands for them all. The next one is copied when they have taken twice as long. Long
- * calls have limits of their own and do not count.
+ * that did it stands for them all. The next one is copied when they have taken twice as long. A
+ * long call that comes to the limit has one of its own, and moves this one on by its time.
  */
 __noinline int copy_short_call(struct fbt_slot *slot, __u32 which, __u64 start, __u64 duration)
 {

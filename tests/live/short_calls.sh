@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Which function makes the many short calls of a slow step: the stacks of some of them are copied, at
-# even shares of their time.
+# Which function makes the many short calls of a slow step: the stacks of some of them are copied, each
+# time that they have taken twice as long.
 . "$(dirname "$0")/lib.sh"
 
 start_program short_calls "$TMP/file"

@@ -53,14 +53,26 @@ static void look_below(struct doctor_needs *needs, const struct options *options
 	vec_free(&processes);
 }
 
+bool doctor_wants_python(const struct options *options)
+{
+	vec_for_each (spec, &options->specs) {
+		if (spec->form != STEP_SPEC_PYTHON)
+			return false;
+	}
+	return options->python != PYTHON_OFF;
+}
+
+/* As a trace does: of the tree of a process, only those that may have Python steps are taken. */
 static void look_around(struct doctor_needs *needs, const struct options *options, uint32_t tgid)
 {
 	process_vec others = {0};
 
 	look(needs, options, tgid);
-	if (!python_tree_list(tgid, &others)) {
-		vec_for_each (other, &others)
-			look(needs, options, other->tgid);
+	if (doctor_wants_python(options) && !python_tree_list(tgid, &others)) {
+		vec_for_each (other, &others) {
+			if (has_python(options, other->tgid))
+				look(needs, options, other->tgid);
+		}
 	}
 	vec_free(&others);
 }

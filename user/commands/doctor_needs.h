@@ -14,6 +14,9 @@ struct doctor_needs {
 	bool has_python; /* one has libferrum_python.so, or would get it */
 };
 
+/* Whether a trace looks for Python functions: all of --step are such, or there is none. */
+bool doctor_wants_python(const struct options *options);
+
 /* Reads /proc; nothing is stopped. */
 void doctor_needs_read(struct doctor_needs *needs, const struct options *options);
 

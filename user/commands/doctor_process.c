@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "commands/doctor_needs.h"
 #include "inject/cuda_use.h"
 #include "inject/python_use.h"
 #include "stream/stacks.h"
@@ -333,15 +334,6 @@ static void read_alternatives(struct doctor_steps *steps, uint32_t tgid,
 	doctor_listen_end();
 }
 
-static bool wants_python(const struct options *options)
-{
-	vec_for_each (spec, &options->specs) {
-		if (spec->form != STEP_SPEC_PYTHON)
-			return false;
-	}
-	return options->python != PYTHON_OFF;
-}
-
 void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct options *options,
 		       struct doctor_trial *trial)
 {
@@ -354,7 +346,7 @@ void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct o
 		.follows = options->follow,
 		.alone = options->detail == FBT_DETAIL_PROBES,
 		.interval_ns = options->interval_ns,
-		.wants_python = wants_python(options),
+		.wants_python = doctor_wants_python(options),
 		.is_python = python_use_is_there(tgid),
 	};
 	steps->python_ready = steps->is_python && options->python != PYTHON_OFF &&

@@ -504,8 +504,8 @@ static void find_woken(const struct scope *scope, struct cause *cause)
 }
 
 /*
- * Of the call that took longest: the stack of another one would not explain it, unless it took less
- * than half of the time.
+ * Of the call that took longest: the stack of another one would not explain it. If no call took
+ * half of the time, that of many short ones.
  */
 static void find_stack(const struct scope *scope, struct cause *cause)
 {

@@ -20,7 +20,17 @@ static void add(struct stacks_of *of, const struct step *step, const struct fbt_
 		of->stacks[of->count++] = stack;
 }
 
-/* Those of the cause's other calls only if there is none of the number. */
+static void drop(struct stacks_of *of, uint64_t start_ns)
+{
+	for (size_t i = of->count; i-- > 0;)
+		if (of->stacks[i]->start_ns == start_ns)
+			of->stacks[i] = of->stacks[--of->count];
+}
+
+/*
+ * Calls of one number may be of several causes, as reads of files and of sockets are. Those of the
+ * cause's other calls count only if there is none of the number.
+ */
 static void find(struct stacks_of *of, const struct window *window, const struct step *step,
 		 bool claims, enum cause_kind cause, uint32_t nr)
 {
@@ -29,6 +39,10 @@ static void find(struct stacks_of *of, const struct window *window, const struct
 	vec_for_each (stack, &step->stacks)
 		if (stack->nr == nr)
 			add(of, step, stack);
+	call_walk_begin(&walk, window, step, claims);
+	while (of->count && call_walk_next(&walk))
+		if (walk.cause != cause)
+			drop(of, walk.call->start_ns);
 	if (of->count || !step->stacks.count)
 		return;
 	call_walk_begin(&walk, window, step, claims);

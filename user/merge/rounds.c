@@ -38,18 +38,19 @@ static void name_rank(struct rank_unit *rank, const struct gather_file *file)
 {
 	const struct gather_process *process = &file->processes.items[rank->process];
 	const char *slash = strrchr(file->path, '/');
+	/* What Kineto's format has as the pid of a device is its number. */
+	bool is_device = !process->is_host && file->facts.format == SOURCE_KINETO;
 	char name[32], pid[32] = "";
 
-	/* What Kineto's format has as the pid of a device is its number. */
-	if (rank->step_pid != process->pid || process->is_host ||
-	    file->facts.format != SOURCE_KINETO)
+	if (rank->step_pid != process->pid || !is_device)
 		snprintf(pid, sizeof(pid), ", pid %" PRId64, rank->step_pid);
 	shorten_text(name, sizeof(name), slash ? slash + 1 : file->path, 14);
 	if (file->facts.has_rank)
 		snprintf(rank->label, sizeof(rank->label), "rank %" PRIu32 "%s", file->facts.rank,
 			 pid);
 	else
-		snprintf(rank->label, sizeof(rank->label), "%s%s", name, pid);
+		snprintf(rank->label, sizeof(rank->label), "%s, %s %" PRId64, name,
+			 is_device ? "GPU" : "pid", process->pid);
 }
 
 static int add_ranks(struct rounds *rounds, struct gather_file *files, size_t count)

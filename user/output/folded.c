@@ -26,8 +26,13 @@ static uint64_t part_of(uint64_t ns, uint32_t samples, uint32_t all)
 static bool has_call(const struct step *step, const struct fbt_stack *stack)
 {
 	size_t at = vec_lower_bound(&step->calls, item->start_ns, stack->start_ns);
+	const struct fbt_call *row = at ? &step->calls.items[at - 1] : NULL;
 
-	return at < step->calls.count && step->calls.items[at].start_ns == stack->start_ns;
+	if (at < step->calls.count && step->calls.items[at].start_ns == stack->start_ns)
+		return true;
+	/* Calls of a row that spins have one record for all. */
+	return row && row->header.flags & FBT_CALL_RUN &&
+	       stack->start_ns - row->start_ns < row->duration_ns;
 }
 
 static int add_call(struct folded_sink *folded, const struct window *window,

@@ -214,6 +214,7 @@ void selection_refresh(const struct live *live)
 		processes_list(&processes);
 	while ((traced = traced_set__at(live->traced, i))) {
 		if (!is_still_selected(live, traced, &processes)) {
+			steps_found__forget(live->found, traced->tgid);
 			traced_set__forget(live->traced, traced);
 			continue;
 		}

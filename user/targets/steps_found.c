@@ -719,8 +719,11 @@ static int attach_again(struct steps_found *found, struct traced *traced, uint64
 	count = take_kinds(found, kinds & probed, probes);
 	for (size_t i = 0; i < count; i++)
 		probes[i] = probe_in(found, traced, probes[i].kind);
-	if (!count || !traced->uprobes)
+	if (!count)
 		return 0;
+	/* None were made while all of its functions were switched off. */
+	if (!own_links(found, traced))
+		return -ENOMEM;
 	uprobes__set_quiet(traced->uprobes, log_level() < LOG_DEBUG);
 	err = attach_probes(found, traced->uprobes, probes, count,
 			    steps_found__link_tgid(found, traced),

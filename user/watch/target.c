@@ -160,7 +160,8 @@ static void start_calls(struct target *target, uint64_t ns, bool is_sample)
 				   .follows = target->follows,
 				   .calls_ns = ns};
 
-	if (!traces_calls(target, ns))
+	/* Its tracer may still follow others, but a new one finds them only by their parent. */
+	if (!traces_calls(target, ns) || !is_alive(target))
 		return;
 	close_fd(&target->calls_fd);
 	target->calls_fd = memfd_make("ferrum-calls");

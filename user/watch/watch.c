@@ -194,9 +194,11 @@ static void note_follower(struct watch *watch, uint32_t tgid, uint32_t top_tgid)
 		if ((*target)->tgid != top_tgid || !(*target)->attached || !(*target)->follows)
 			continue;
 		fresh.tracer = (*target)->tracer;
+		if (!target_find_start(tgid, &fresh.start))
+			return;
 		if (known)
-			known->tracer = fresh.tracer;
-		else if (target_find_start(tgid, &fresh.start))
+			*known = fresh;
+		else
 			(void)vec_push(&watch->followers, fresh);
 		return;
 	}

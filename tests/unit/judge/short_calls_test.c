@@ -53,6 +53,26 @@ static void without_one_those_of_the_cause_s_other_calls_do(void **state)
 	free_all(&step);
 }
 
+static void calls_of_that_number_that_are_of_another_cause_do_not_count(void **state)
+{
+	struct step step = make_step(100 * MS);
+	struct fbt_stack stack = {.count = 0};
+
+	name_file(*state, 2, S_IFSOCK, "socket:[5]");
+	for (int i = 0; i < 2; i++) {
+		struct fbt_call *call = add_call(&step, "read", MS);
+
+		call->file = 2;
+		add(&step, "read", 5)->start_ns = call->start_ns;
+	}
+	add(&step, "read", 6)->start_ns = add_call(&step, "read", MS)->start_ns;
+	assert_true(short_calls_stack(*state, &step, false, CAUSE_SOCKET_IO, nr_of("read"), &stack));
+	assert_int_equal(stack.codes[0], 5);
+	assert_true(short_calls_stack(*state, &step, false, CAUSE_FILE_IO, nr_of("read"), &stack));
+	assert_int_equal(stack.codes[0], 6);
+	free_all(&step);
+}
+
 static void without_any_it_is_left_as_it_is(void **state)
 {
 	struct step step = make_step(100 * MS);
@@ -87,6 +107,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_commonest_stack_of_a_number_stands_for_its_calls),
 		TEST(without_one_those_of_the_cause_s_other_calls_do),
+		TEST(calls_of_that_number_that_are_of_another_cause_do_not_count),
 		TEST(without_any_it_is_left_as_it_is),
 		TEST(stacks_of_wakers_and_samples_are_of_no_call_of_it),
 	};

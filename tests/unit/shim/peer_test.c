@@ -143,7 +143,8 @@ static void a_shim_that_comes_when_the_window_has_ended_is_told(void **state)
 	look(fixture);
 	gpu_peer__leave(fixture->peer, fixture->now_ns);
 	gpu_peer__miss_shim(fixture->peer, fixture->now_ns);
-	assert_said(fixture, FBT_GPU_STALLED, "it was injected when the window had ended");
+	assert_said(fixture, FBT_GPU_STALLED,
+		    "it was injected too late for this window; the next trace has its records");
 	assert_int_equal(gpu_peer__lacks_shim(fixture->peer, &from_start), 0);
 }
 
