@@ -757,7 +757,8 @@ void gpu_peer__take_shim(struct gpu_peer *peer, uint64_t now_ns)
 
 void gpu_peer__miss_shim(struct gpu_peer *peer, uint64_t now_ns)
 {
-	say_at(peer, FBT_GPU_STALLED, "it was injected too late for this window; the next trace has its records", now_ns);
+	say_at(peer, FBT_GPU_STALLED,
+	       "it was injected too late for this window; the next trace has its records", now_ns);
 }
 
 void gpu_peer__do_without(struct gpu_peer *peer, const char *why, uint64_t now_ns)

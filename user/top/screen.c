@@ -44,8 +44,7 @@ struct screen {
 static bool send_page(struct screen *screen, uint64_t wait_ns)
 {
 	/* timed_write waits anew after each progress; at once is what takes less than 10 ms. */
-	const uint64_t end_ns =
-		clock_ns(CLOCK_MONOTONIC) + max_u64(wait_ns, 10 * NS_PER_MS);
+	const uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + max_u64(wait_ns, 10 * NS_PER_MS);
 	char piece[256];
 	size_t written;
 	ssize_t got;

@@ -66,7 +66,8 @@ static void calls_of_that_number_that_are_of_another_cause_do_not_count(void **s
 		add(&step, "read", 5)->start_ns = call->start_ns;
 	}
 	add(&step, "read", 6)->start_ns = add_call(&step, "read", MS)->start_ns;
-	assert_true(short_calls_stack(*state, &step, false, CAUSE_SOCKET_IO, nr_of("read"), &stack));
+	assert_true(
+		short_calls_stack(*state, &step, false, CAUSE_SOCKET_IO, nr_of("read"), &stack));
 	assert_int_equal(stack.codes[0], 5);
 	assert_true(short_calls_stack(*state, &step, false, CAUSE_FILE_IO, nr_of("read"), &stack));
 	assert_int_equal(stack.codes[0], 6);
