@@ -123,11 +123,6 @@ uint64_t last_window__count(const struct last_window *window)
 	return window->ends_count + window->is_open;
 }
 
-bool last_window__is_open(const struct last_window *window)
-{
-	return window->is_open;
-}
-
 bool last_window__ends_at(const struct last_window *window, uint64_t position)
 {
 	return !window->is_open && position == window->end;

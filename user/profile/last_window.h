@@ -25,9 +25,6 @@ int last_window__add_end(struct last_window *window, const char *pids);
 /* How many windows there are, with the one that has no end. */
 uint64_t last_window__count(const struct last_window *window);
 
-/* Whether the last window has no end. */
-bool last_window__is_open(const struct last_window *window);
-
 /* Whether the event at position, from 1, is the end of the last window, or a step of it. */
 bool last_window__ends_at(const struct last_window *window, uint64_t position);
 bool last_window__has_step(const struct last_window *window, uint64_t position, uint32_t tgid);
