@@ -277,7 +277,26 @@ static const char *meanwhile(const struct fixture *fixture)
 	return text_of(json_object_object_get(worst, "args"), "meanwhile");
 }
 
+/* Step i of a rank: each in turn is late, so that both clocks are known well. */
+struct turn {
+	double us;
+	int late_us;
+};
+
+static struct turn turn_of(int rank, int i)
+{
+	int late_us = i % 2 == rank ? 4000 : 0;
+
+	return (struct turn){10000 + 20000 * i + late_us, late_us};
+}
+
 /* Threads that wait for work are in a call all the time. */
+static void put_idle(FILE *out, int rank, int lane, double us)
+{
+	for (int tid = 8; tid < 12; tid++)
+		put(out, "syscall", "futex", 100 + rank, lane + tid, us - 5000, 18000, "\"x\":0");
+}
+
 static void calls_of_threads_that_run_no_steps_are_not_what_it_did(void **state)
 {
 	struct fixture *fixture = *state;
@@ -286,17 +305,13 @@ static void calls_of_threads_that_run_no_steps_are_not_what_it_did(void **state)
 		FILE *out = begin_trace(fixture, rank);
 
 		for (int i = 0; i < 40; i++) {
-			/* Each in turn is late, so that both clocks are known well. */
-			int late_us = i % 2 == rank ? 4000 : 0;
-			double us = 10000 + 20000 * i + late_us;
+			struct turn turn = turn_of(rank, i);
 
-			put(out, "user_annotation", "ProfilerStep#1", 100 + rank, 7, us,
-			    4100 - late_us, "\"ferrum.step\":\"all_reduce\"");
-			put(out, "syscall", "clock_nanosleep", 100 + rank, 100000007, us - 3900,
-			    3800, "\"x\":0");
-			for (int other = 8; other < 12; other++)
-				put(out, "syscall", "futex", 100 + rank, 100000000 + other,
-				    us - 5000, 18000, "\"x\":0");
+			put(out, "user_annotation", "ProfilerStep#1", 100 + rank, 7, turn.us,
+			    4100 - turn.late_us, "\"ferrum.step\":\"all_reduce\"");
+			put(out, "syscall", "clock_nanosleep", 100 + rank, 100000007,
+			    turn.us - 3900, 3800, "\"x\":0");
+			put_idle(out, rank, 100000000, turn.us);
 		}
 		end_trace(out);
 	}
@@ -313,15 +328,11 @@ static void what_is_within_its_like_counts_once(void **state)
 		FILE *out = begin_trace(fixture, rank);
 
 		for (int i = 0; i < 40; i++) {
-			/* Each in turn is late, so that both clocks are known well. */
-			int late_us = i % 2 == rank ? 4000 : 0;
-			double us = 10000 + 20000 * i + late_us;
+			struct turn turn = turn_of(rank, i);
 
-			put(out, "step", "all_reduce", 100 + rank, 5000000, us, 4100 - late_us,
-			    "\"polls\":2");
-			for (int tid = 8; tid < 12; tid++)
-				put(out, "syscall", "futex", 100 + rank, tid, us - 5000, 18000,
-				    "\"x\":0");
+			put(out, "step", "all_reduce", 100 + rank, 5000000, turn.us,
+			    4100 - turn.late_us, "\"polls\":2");
+			put_idle(out, rank, 0, turn.us);
 		}
 		end_trace(out);
 	}
