@@ -191,17 +191,25 @@ static void a_place_that_is_guessed_has_no_error(void **state)
 }
 
 /* A trace of another kind than write_rank() makes: a wall clock, and then its slices. */
-static FILE *begin_trace(const struct fixture *fixture, int rank)
+static FILE *begin_trace_of(const struct fixture *fixture, int rank, const char *info)
 {
 	FILE *out = fopen(fixture->paths[rank], "w");
 
 	assert_non_null(out);
 	fprintf(out,
-		"{\"baseTimeNanoseconds\":1764108000000000000,\"distributedInfo\":{\"rank\":%d},"
+		"{\"baseTimeNanoseconds\":1764108000000000000,%s"
 		"\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,"
 		"\"args\":{\"name\":\"engine\"}}",
-		rank, 100 + rank);
+		info, 100 + rank);
 	return out;
+}
+
+static FILE *begin_trace(const struct fixture *fixture, int rank)
+{
+	char info[64];
+
+	snprintf(info, sizeof(info), "\"distributedInfo\":{\"rank\":%d},", rank);
+	return begin_trace_of(fixture, rank, info);
 }
 
 static void end_trace(FILE *out)
@@ -439,6 +447,30 @@ static void a_device_whose_process_is_not_known_has_no_pid(void **state)
 	assert_null(strstr(fixture->table, "pid"));
 }
 
+/* Two GPUs of one process, in a trace without the number of its rank. */
+static void without_ranks_devices_are_told_apart(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int rank = 0; rank < 2; rank++) {
+		FILE *out = begin_trace_of(fixture, rank, "");
+
+		for (int i = 0; i < 40; i++) {
+			struct turn turn = turn_of(rank, i);
+
+			for (int gpu = 0; gpu < 2; gpu++)
+				put(out, "kernel", "ncclDevKernel_AllReduce_x", gpu, 7, turn.us,
+				    4100 - turn.late_us, "\"x\":0");
+			put(out, "cpu_op", "aten::linear", 100 + rank, 9, turn.us - 3900, 3800,
+			    "\"x\":0");
+		}
+		end_trace(out);
+	}
+	merge(fixture);
+	assert_non_null(strstr(fixture->table, ", GPU 0 "));
+	assert_non_null(strstr(fixture->table, ", GPU 1 "));
+}
+
 /* torch.profiler before its traces had a base. */
 static void times_since_1970_are_a_wall_clock(void **state)
 {
@@ -472,6 +504,7 @@ int main(void)
 		TEST(slices_that_touch_do_so_in_spite_of_a_drift),
 		TEST(a_device_belongs_to_the_only_process_that_runs_on_a_cpu),
 		TEST(a_device_whose_process_is_not_known_has_no_pid),
+		TEST(without_ranks_devices_are_told_apart),
 		TEST(times_since_1970_are_a_wall_clock),
 		TEST(what_is_within_its_like_counts_once),
 	};
