@@ -13,8 +13,6 @@ static bool is_wanted(const struct top_state *state, const struct top_slow *slow
 {
 	char words[CAUSE_WORDS_SIZE];
 
-	if (state->paused && slow->sequence > state->paused_at)
-		return false;
 	if (state->kind != TOP_ALL_KINDS && slow->key.kind != state->kind)
 		return false;
 	return !*state->filter || strcasestr(slow->kind, state->filter) ||
@@ -91,12 +89,11 @@ static void show(struct top_state *state, enum top_page page)
 	state->scroll = 0;
 }
 
-static void pause(struct top_state *state, const struct top_model *model)
+static void pause(struct top_state *state, struct top_model *model)
 {
-	const struct top_slow *newest = top_model__slow(model, 0);
-
-	state->paused = !state->paused;
-	state->paused_at = newest ? newest->sequence : 0;
+	state->paused = !state->paused && top_model__hold(model) == 0;
+	if (!state->paused)
+		top_model__release(model);
 }
 
 static void expand(struct top_state *state, const struct top_model *model)
@@ -131,7 +128,7 @@ static void close_page(struct top_state *state)
 	state->scroll = 0;
 }
 
-enum top_action top_press(struct top_state *state, const struct top_model *model, uint32_t key)
+enum top_action top_press(struct top_state *state, struct top_model *model, uint32_t key)
 {
 	if (state->typing) {
 		type(state, key);

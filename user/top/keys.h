@@ -31,10 +31,9 @@ struct top_state {
 	enum top_sort sort;
 	bool slowest_first; /* the list of slow steps; else newest first */
 	bool paused;
-	uint64_t paused_at; /* sequence of the newest slow step then */
-	uint32_t kind;	    /* of the steps that are shown, or TOP_ALL_KINDS */
-	uint64_t selected;  /* sequence of a slow step; 0: none */
-	bool typing;	    /* of the filter */
+	uint32_t kind;	   /* of the steps that are shown, or TOP_ALL_KINDS */
+	uint64_t selected; /* sequence of a slow step; 0: none */
+	bool typing;	   /* of the filter */
 	char filter[TOP_FILTER_MAX];
 	int scroll; /* of the pages but the main one */
 };
@@ -45,6 +44,7 @@ void top_state_init(struct top_state *state);
 size_t top_list(const struct top_state *state, const struct top_model *model,
 		const struct top_slow *list[TOP_SLOW]);
 
-enum top_action top_press(struct top_state *state, const struct top_model *model, uint32_t key);
+/* A pause holds the model's slow steps. */
+enum top_action top_press(struct top_state *state, struct top_model *model, uint32_t key);
 
 #endif

@@ -60,7 +60,9 @@ struct top_model {
 	uint64_t random;
 	VEC(uint64_t) sorted; /* for percentiles */
 	struct top_slow *slow[TOP_SLOW];
-	uint64_t slow_kept; /* ever: their sequence */
+	uint64_t slow_kept;    /* ever: their sequence */
+	struct top_slow *held; /* the newest is first; NULL: none are held */
+	size_t held_count;
 	uint64_t slow_total;
 	uint64_t slow_left_out;
 	uint64_t worded_second;
@@ -86,6 +88,7 @@ void top_model__free(struct top_model *model)
 		vec_free(&model->slots[i].samples);
 	for (size_t i = 0; i < TOP_SLOW; i++)
 		free(model->slow[i]);
+	free(model->held);
 	vec_free(&model->sorted);
 	free(model);
 }
@@ -635,11 +638,39 @@ void top_model__add_message(struct top_model *model, enum log_level level, const
 	snprintf(message->text, sizeof(message->text), "%s", text);
 }
 
-const struct top_slow *top_model__slow(const struct top_model *model, size_t index)
+/* The newest is at 0; NULL after the oldest. */
+static const struct top_slow *slow_at(const struct top_model *model, size_t index)
 {
 	if (index >= model->slow_kept || index >= TOP_SLOW)
 		return NULL;
 	return model->slow[(model->slow_kept - 1 - index) % TOP_SLOW];
+}
+
+int top_model__hold(struct top_model *model)
+{
+	size_t count = model->slow_kept < TOP_SLOW ? model->slow_kept : TOP_SLOW;
+
+	top_model__release(model);
+	model->held = calloc(count + 1, sizeof(*model->held));
+	if (!model->held)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		model->held[i] = *slow_at(model, i);
+	model->held_count = count;
+	return 0;
+}
+
+void top_model__release(struct top_model *model)
+{
+	free(model->held);
+	model->held = NULL;
+}
+
+const struct top_slow *top_model__slow(const struct top_model *model, size_t index)
+{
+	if (!model->held)
+		return slow_at(model, index);
+	return index < model->held_count ? &model->held[index] : NULL;
 }
 
 const struct top_message *top_model__message(const struct top_model *model, size_t index)

@@ -155,6 +155,10 @@ void top_model__add_message(struct top_model *model, enum log_level level, const
 int top_model__figures(struct top_model *model, uint64_t now_ns, uint32_t kind,
 		       struct top_figures *figures);
 
+/* Until top_model__release() the slow steps are those of now. 0 or -ENOMEM: they are not. */
+int top_model__hold(struct top_model *model);
+void top_model__release(struct top_model *model);
+
 /* The newest slow step is at 0; NULL after the oldest that is kept. Valid until the next one. */
 const struct top_slow *top_model__slow(const struct top_model *model, size_t index);
 

@@ -56,7 +56,7 @@ void top_draw_slow(struct grid *grid, const struct top_view *view, int row, int 
 	if (row >= end)
 		return;
 	/* The list is newer than the figures. */
-	if (newest && newest->sequence > total && !view->state->paused)
+	if (newest && newest->sequence > total)
 		total = newest->sequence;
 	grid_style(grid, row, TOP_HEAD);
 	column = grid_print(grid, row, 0, TOP_HEAD, "SLOW STEPS %s first, %s of %s",

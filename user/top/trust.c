@@ -150,6 +150,7 @@ void trust_find(struct trust *trust, const struct window *window, const struct f
 	const struct top_message *message;
 
 	trust->count = 0;
+	trust->lost = window__lost_total(window);
 	trust->cost_percent = cost_of(cost, figures);
 	doubt_lost(trust, window);
 	doubt_gpu(trust, window);

@@ -9,6 +9,7 @@
 #define TRUST_LINES 32
 
 struct trust {
+	uint64_t lost; /* records, since the window began */
 	size_t count;
 	char lines[TRUST_LINES][256];
 	double cost_percent; /* of the time of the steps of the last seconds; less than 0: not known

@@ -117,7 +117,7 @@ static void draw_title(struct grid *grid, const struct top_view *view)
 		snprintf(cost, sizeof(cost), "cost %s  ",
 			 FORMAT_PERCENT(view->trust->cost_percent));
 	snprintf(text, sizeof(text), "  %s%slost %s  %s", view->state->paused ? "PAUSED  " : "",
-		 cost, FORMAT_COUNT(window__lost_total(window)), sound ? "[ok]" : "");
+		 cost, FORMAT_COUNT(view->trust->lost), sound ? "[ok]" : "");
 	if (!sound)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "[! %zu: w]",
 			 view->trust->count);

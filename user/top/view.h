@@ -18,7 +18,7 @@ struct top_view {
 	const struct top_state *state;
 	const struct trust *trust;
 	const struct window *window;
-	const char *notice; /* the last line but one; "" for none */
+	const char *notice; /* in the last line; "": the keys */
 	double cpu_percent; /* of one CPU, that the tool used lately; less than 0: not known */
 };
 

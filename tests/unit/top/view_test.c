@@ -87,16 +87,9 @@ static void add_slow(struct page *page, uint64_t number, uint64_t total_ns)
 	top_model__add_escalation(page->model, page->window, &step, &escalation);
 }
 
-static const char *draw(struct page *page, int rows, int columns, bool ascii)
+/* As it was drawn last, from what there is now. */
+static const char *redraw(struct page *page, int rows, int columns, bool ascii)
 {
-	const struct fbt_cost cost = {.call_ps = 1000, .step_ns = 10};
-	struct grid grid;
-	FILE *out;
-
-	assert_int_equal(top_model__figures(page->model, START + 3 * NS_PER_S, page->state.kind,
-					    page->figures),
-			 0);
-	trust_find(&page->trust, page->window, &cost, page->model, page->figures);
 	const struct top_view view = {
 		.model = page->model,
 		.figures = page->figures,
@@ -106,6 +99,8 @@ static const char *draw(struct page *page, int rows, int columns, bool ascii)
 		.notice = "",
 		.cpu_percent = 1,
 	};
+	struct grid grid;
+	FILE *out;
 
 	free(page->text);
 	assert_int_equal(grid_init(&grid, rows, columns, ascii), 0);
@@ -115,6 +110,17 @@ static const char *draw(struct page *page, int rows, int columns, bool ascii)
 	fclose(out);
 	grid_clear(&grid);
 	return page->text;
+}
+
+static const char *draw(struct page *page, int rows, int columns, bool ascii)
+{
+	const struct fbt_cost cost = {.call_ps = 1000, .step_ns = 10};
+
+	assert_int_equal(top_model__figures(page->model, START + 3 * NS_PER_S, page->state.kind,
+					    page->figures),
+			 0);
+	trust_find(&page->trust, page->window, &cost, page->model, page->figures);
+	return redraw(page, rows, columns, ascii);
 }
 
 /* No byte of a page is a control, whatever the target's names are. */
@@ -359,6 +365,35 @@ static void test_keys(void **state)
 	teardown(&page);
 }
 
+/* While the page is paused more steps come than are kept, records are lost, and the tool tells
+ * something: what is read stays. */
+static void test_pause(void **state)
+{
+	struct page page;
+	char *before;
+
+	setup(&page);
+	add_slow(&page, 1, 1000000);
+	add_slow(&page, 2, 2000000);
+	draw(&page, 30, 100, false);
+	press(&page, "p");
+	before = strdup(draw(&page, 30, 100, false));
+	assert_non_null(strstr(before, "PAUSED"));
+	assert_non_null(strstr(before, "#2 "));
+	page.window->lost.count[FBT_LOST_STEPS] = 5;
+	for (uint64_t i = 0; i < 2 * TOP_SLOW; i++)
+		add_slow(&page, 3 + i, (3 + i) * 20000000);
+	assert_string_equal(redraw(&page, 30, 100, false), before);
+	press(&page, "jj");
+	assert_int_equal(page.state.selected, 1);
+	press(&page, "p");
+	assert_null(strstr(draw(&page, 30, 100, false), "PAUSED"));
+	assert_non_null(strstr(page.text, "lost 5"));
+	assert_null(strstr(page.text, "#2 "));
+	free(before);
+	teardown(&page);
+}
+
 /* The headline has what is not the engine's own code, and the parts that it is, the largest first.
  */
 static void test_headline(void **state)
@@ -444,8 +479,8 @@ int main(void)
 		cmocka_unit_test(test_no_step),	  cmocka_unit_test(test_trust),
 		cmocka_unit_test(test_long_step), cmocka_unit_test(test_others),
 		cmocka_unit_test(test_hang),	  cmocka_unit_test(test_headline),
-		cmocka_unit_test(test_keys),	  cmocka_unit_test(test_typing),
-		cmocka_unit_test(test_one_kind),
+		cmocka_unit_test(test_keys),	  cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_typing),	  cmocka_unit_test(test_one_kind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
