@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 #include "model/window.h"
-#include "report/tally.h"
+#include "tally/tally.h"
 
 struct cost {
 	uint64_t calls; /* system calls of all traced processes */

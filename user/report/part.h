@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "judge/classify.h"
 #include "model/window.h"
-#include "report/tally.h"
+#include "tally/tally.h"
 
 struct report {
 	FILE *out;

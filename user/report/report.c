@@ -10,7 +10,7 @@
 #include "base/format.h"
 #include "base/wrap.h"
 #include "report/part.h"
-#include "report/tally.h"
+#include "tally/tally.h"
 
 struct sink_report {
 	struct sink sink; /* first: what the pipeline holds */

@@ -11,7 +11,7 @@
 #include "base/format.h"
 #include "model/syscalls.h"
 #include "report/part.h"
-#include "report/tail.h"
+#include "tally/tail.h"
 
 /* Most parts of the extra time of the slowest steps that are named, and the least share of one. */
 #define TAIL_PARTS   3

@@ -6,7 +6,7 @@
 
 #include "judge/classify.h"
 #include "judge/text.h"
-#include "report/tally.h"
+#include "tally/tally.h"
 #include "model/gpu.h"
 
 struct fixture {

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "gpu_step_fixture.h"
-#include "report/tally.h"
+#include "tally/tally.h"
 
 struct fixture {
 	struct gpu_tally tally;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "report_fixture.h"
 
-#include "report/tally.h"
+#include "tally/tally.h"
 
 static int setup(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* What --explain has found out about the steps with one cause, in sum. */
-#ifndef FBT_REPORT_EXPLAINED_TALLY_H
-#define FBT_REPORT_EXPLAINED_TALLY_H
+#ifndef FBT_TALLY_EXPLAINED_TALLY_H
+#define FBT_TALLY_EXPLAINED_TALLY_H
 
 #include "judge/explained.h"
 

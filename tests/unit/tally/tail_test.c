@@ -4,7 +4,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "report/tail.h"
+#include "tally/tail.h"
 
 #define US 1000u
 

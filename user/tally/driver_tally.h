@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* The ioctls of NVIDIA's driver in steps, by name. */
-#ifndef FBT_REPORT_DRIVER_TALLY_H
-#define FBT_REPORT_DRIVER_TALLY_H
+#ifndef FBT_TALLY_DRIVER_TALLY_H
+#define FBT_TALLY_DRIVER_TALLY_H
 
 #include <stdbool.h>
 #include "base/vec.h"

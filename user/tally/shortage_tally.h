@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* Which processes lacked CPUs in the steps of a function, and how often a memory limit was reached.
  */
-#ifndef FBT_REPORT_SHORTAGE_TALLY_H
-#define FBT_REPORT_SHORTAGE_TALLY_H
+#ifndef FBT_TALLY_SHORTAGE_TALLY_H
+#define FBT_TALLY_SHORTAGE_TALLY_H
 
 #include <stdint.h>
 #include "base/vec.h"

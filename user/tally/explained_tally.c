@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-#include "report/explained_tally.h"
+#include "tally/explained_tally.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* The iterations of Python engines, summed up: which rank was late, how often and why. */
-#ifndef FBT_REPORT_RANK_TALLY_H
-#define FBT_REPORT_RANK_TALLY_H
+#ifndef FBT_TALLY_RANK_TALLY_H
+#define FBT_TALLY_RANK_TALLY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-#include "report/shortage_tally.h"
+#include "tally/shortage_tally.h"
 
 #include <errno.h>
 

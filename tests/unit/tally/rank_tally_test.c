@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "ranks_fixture.h"
 
-#include "report/rank_tally.h"
+#include "tally/rank_tally.h"
 
 struct fixture {
 	struct window *window;

@@ -4,8 +4,8 @@
  * are summed by the length of the step, in classes of 1/32 of a power of two. A power of two that
  * occurs takes 3 KiB.
  */
-#ifndef FBT_REPORT_TAIL_H
-#define FBT_REPORT_TAIL_H
+#ifndef FBT_TALLY_TAIL_H
+#define FBT_TALLY_TAIL_H
 
 #include <stdbool.h>
 #include <stdint.h>

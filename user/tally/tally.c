@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "model/syscalls.h"
-#include "report/tally.h"
+#include "output/slice.h"
+#include "tally/tally.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +9,6 @@
 
 #include "base/arith.h"
 #include "judge/look.h"
-#include "output/slice.h"
 
 static void add_stack(struct cause_tally *to, const struct window *window,
 		      const struct fbt_stack *stack)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "escalation_fixture.h"
-#include "report/tally.h"
+#include "tally/tally.h"
 
 #define START_NS UINT64_C(1000000000000)
 #define MS	 UINT64_C(1000000)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-#include "report/tail.h"
+#include "tally/tail.h"
 
 #include <errno.h>
 #include <stdlib.h>

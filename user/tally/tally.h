@@ -4,8 +4,8 @@
  * of "time in" is a field of struct tally_kind, filled in tally.c. In json.c, write_kind has it:
  * write_stats percentiles, write_parts "time in", write_slowest the slowest steps.
  */
-#ifndef FBT_REPORT_TALLY_H
-#define FBT_REPORT_TALLY_H
+#ifndef FBT_TALLY_H
+#define FBT_TALLY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,11 +18,11 @@
 #include "model/gpu.h"
 #include "model/step.h"
 #include "model/window.h"
-#include "report/driver_tally.h"
-#include "report/explained_tally.h"
-#include "report/rank_tally.h"
-#include "report/shortage_tally.h"
-#include "report/tail.h"
+#include "tally/driver_tally.h"
+#include "tally/explained_tally.h"
+#include "tally/rank_tally.h"
+#include "tally/shortage_tally.h"
+#include "tally/tail.h"
 
 /* Only the last escalations are listed, shown or not. */
 #define ESCALATIONS_LISTED 1000

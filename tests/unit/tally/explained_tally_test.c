@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "report/explained_tally.h"
+#include "tally/explained_tally.h"
 
 /* Adds a step whose CPU a process of that name had; cgroup "": it had it for too short a time. */
 static void add(struct explained_tally *tally, const char *comm, const char *cgroup, uint64_t ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-#include "report/rank_tally.h"
+#include "tally/rank_tally.h"
 
 #include <errno.h>
 #include <stdlib.h>
