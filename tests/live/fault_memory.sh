@@ -69,6 +69,12 @@ sweep()
 sweep 'file descriptors' 'prlimit --nofile=%' 5 6 7 8 10 13 17 22 28 33 39 46 52 57 60 63 64 65 66 80
 limited prlimit --nofile=40
 has 'few file descriptors: it says how many are needed' "$OUT.err" 'ulimit -n .*40'
+limited prlimit --nofile=40:4096
+is 'the soft limit of file descriptors is raised' $? 0
+prlimit --nofile=100:4096 "$FBT" --report none --trace none --profile none --interval 100 -- \
+	sh -c 'ulimit -Sn; sleep 1; prlimit --pid $PPID --nofile --noheadings --output SOFT' \
+	>"$OUT.limits" 2>"$OUT.err"
+is 'COMMAND keeps it, the tool does not' "$(xargs <"$OUT.limits")" '100 4096'
 sweep 'address space' 'prlimit --as=%000000' 25 35 45 50 55 60 70 90 120 400
 sweep 'data' 'prlimit --data=%000000' 4 5 6 8 12 20 40 200
 sweep 'locked memory' 'prlimit --memlock=%' 0 65536 8388608

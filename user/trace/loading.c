@@ -41,6 +41,17 @@ static int check_descriptors(void)
 	return err;
 }
 
+void loading_raise_files_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		log_debug("ulimit -n: %s", strerror(errno));
+}
+
 static int check_file(const char *path, const char *root)
 {
 	int err = access(path, R_OK) ? -errno : 0;

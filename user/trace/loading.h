@@ -13,6 +13,12 @@
  */
 int loading_open(struct loader **loader, const struct options *options);
 
+/*
+ * Each traced process takes descriptors. The soft limit of 1024 that a login shell has is for
+ * programs that use select(2); the tool does not.
+ */
+void loading_raise_files_limit(void);
+
 /* Whether there is room for the threads that the selected processes have by now. Reads /proc. */
 bool loading_has_room(struct loader *loader, const struct options *options);
 

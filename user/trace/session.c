@@ -287,6 +287,9 @@ int session__open(struct session **result, const struct options *options,
 	if (cost)
 		session->cost = *cost;
 	session->fault_ps = calibrate_fault_ps();
+	/* COMMAND keeps the limit of the shell. Later windows have the one of the first. */
+	if (!cost && !options->command)
+		loading_raise_files_limit();
 	err = loading_open(&session->live.loader, options);
 	if (err)
 		goto out;
@@ -315,6 +318,8 @@ int session__open(struct session **result, const struct options *options,
 	session->live.may_inject = false;
 	if (!err && options->command)
 		err = start_command(session);
+	if (!err && options->command)
+		loading_raise_files_limit();
 	session->live.quiet = false;
 out:
 	if (err) {
