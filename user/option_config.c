@@ -18,11 +18,10 @@
 
 /* They say what else to do than to watch, or what watch decides itself. */
 static const char *const refused[] = {
-	"all",	       "duration",	 "steps",    "flag",   "max-steps", "output",
-	"trace",       "profile",	 "record",   "html",   "folded",    "replay",
-	"detail",      "escalate-now",	 "report",   "config", "dry-run",   "list-steps",
-	"ready-fd",    "help",		 "help-all", "usage",  "version",   "flight-fd",
-	"torch-trace", "require-events", "interval"};
+	"all",	   "duration", "steps",	    "flag",	   "max-steps", "output", "trace",
+	"profile", "record",   "html",	    "folded",	   "replay",	"detail", "escalate-now",
+	"report",  "config",   "dry-run",   "list-steps",  "ready-fd",	"help",	  "help-all",
+	"usage",   "version",  "flight-fd", "torch-trace", "interval"};
 
 /* The first message that was logged meanwhile. */
 struct said {
@@ -86,7 +85,7 @@ static const struct option_row *find_row(const char *name, const char *value, ch
 		snprintf(why, size, "unknown option '%s': did you mean %s?", name, similar);
 	else if (!row)
 		snprintf(why, size, "unknown option '%s' (see --help-all)", name);
-	else if (is_refused(name))
+	else if (is_refused(name) || (row->of && strcmp(row->of, "watch") != 0))
 		snprintf(why, size, "%s is no option of watch", name);
 	else if (row->value && !value)
 		snprintf(why, size, "%s: %s is missing: %s = ...", name, row->value, name);

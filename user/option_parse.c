@@ -17,7 +17,12 @@
 /* Keys of getopt_long(3): a letter; KEY_ROWS plus the index of a row; or KEY_WORD. */
 #define KEY_ROWS  256
 #define KEY_WORD  1 /* a word that is not an option */
-#define WORDS_MAX 96
+#define WORDS_MAX 128
+
+/* By row: what was on the command line. */
+struct given {
+	bool rows[WORDS_MAX];
+};
 
 struct words {
 	struct option names[WORDS_MAX];
@@ -200,8 +205,89 @@ static int read_config(struct options *options, int argc, char **argv)
 	return option_config_read(options, path ? path : OPTION_CONFIG_DEFAULT, path);
 }
 
+static bool is_given(const struct given *given, const char *name)
+{
+	return given->rows[option_find(name) - option_table];
+}
+
+/* A tracer that watch has started is told how much it is to keep. */
+static int check_owners(const struct options *options, const struct given *given)
+{
+	for (size_t i = 0; i < option_table_count; i++) {
+		const struct option_row *row = &option_table[i];
+
+		if (!given->rows[i] || !row->of || options->watch.flight_fd ||
+		    options->mode == command_find(row->of)->mode)
+			continue;
+		log_err("--%s is an option of ferrum-bpftrace %s (see --help-all)", row->name,
+			row->of);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* What belongs to the window that was recorded, or to the attaching. */
+static const char *const of_tracing[] = {
+	"duration", "steps",  "follow", "step",	     "step-arg",    "uretprobe", "wait-step",
+	"interval", "hang",   "detail", "explain",   "rate-guard",  "max-steps", "gpu",
+	"python",   "inject", "dir",	"keep-free", "ring-records"};
+
+static void warn_of_replay(const struct given *given)
+{
+	char names[256] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < sizeof(of_tracing) / sizeof(*of_tracing); i++) {
+		const struct option_row *row = option_find(of_tracing[i]);
+		char letter[] = {'-', (char)row->letter, '\0'};
+
+		if (is_given(given, row->name))
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s%s",
+						 used ? ", " : "", row->letter ? letter : "--",
+						 row->letter ? "" : row->name);
+	}
+	if (used)
+		log_warn("--replay: no effect on what has been recorded: %s", names);
+}
+
+/* What would be left out without a word. */
+static int check_formats(const struct options *options, const struct given *given)
+{
+	bool has_trace = options->trace && strcmp(options->trace, "none") != 0;
+	bool has_json = options->mode == MODE_TRACE || options->mode == MODE_REPLAY ||
+			options->mode == MODE_DOCTOR || options->mode == MODE_DIFF ||
+			options->mode == MODE_WATCH;
+	const char *why = NULL;
+
+	if (options->mode == MODE_REPLAY && is_given(given, "trace-format") && !has_trace)
+		why = "--trace-format: a replay writes a trace only with --trace FILE or -o BASE";
+	else if (options->mode == MODE_MERGE && is_given(given, "trace-format"))
+		why = "--trace-format: merge writes JSON, which Perfetto reads as well";
+	else if (options->report == REPORT_JSON && !has_json)
+		why = "--report json: only a trace, --replay, diff and doctor have a report as "
+		      "JSON";
+	if (!why)
+		return 0;
+	log_err("%s (see --help-all)", why);
+	return -EINVAL;
+}
+
+static int finish(struct options *options, const struct given *given)
+{
+	int err = check_owners(options, given);
+
+	if (!err)
+		err = options_complete(options);
+	if (!err)
+		err = check_formats(options, given);
+	if (!err && options->mode == MODE_REPLAY)
+		warn_of_replay(given);
+	return err;
+}
+
 int options_parse(struct options *options, int argc, char **argv)
 {
+	struct given given = {{false}};
 	struct words words;
 	int key, err;
 
@@ -218,6 +304,8 @@ int options_parse(struct options *options, int argc, char **argv)
 			err = take_word(options, &argv[optind - 1], argv + 1);
 		else
 			err = row->take(row, optarg, options);
+		if (!err && row)
+			given.rows[row - option_table] = true;
 		if (!err && row && options->mode == MODE_WATCH)
 			err = option_config_note(options, row->name, row->value ? optarg : NULL);
 	}
@@ -227,5 +315,5 @@ int options_parse(struct options *options, int argc, char **argv)
 	else
 		while (!err && optind < argc)
 			err = take_word(options, &argv[optind++], argv + 1);
-	return err ? err : options_complete(options);
+	return err ? err : finish(options, &given);
 }

@@ -21,6 +21,7 @@ struct option_row {
 	enum option_help shown;
 	const char *value; /* name of its value; NULL: it has none */
 	const char *text;
+	const char *of; /* the only command that reads it, as watch; NULL: not so */
 	/* Reads value into options. 0, -EINVAL, logged, or -ENOMEM. */
 	int (*take)(const struct option_row *row, const char *value, struct options *options);
 	size_t field; /* field of struct options, and its size */

@@ -438,41 +438,12 @@ static int check_tracing(const struct options *options)
 	return check_class_by(options);
 }
 
-/* Options of the window that was recorded: its length, its targets and its steps. */
-static void warn_of_replay(const struct options *options)
-{
-	const struct {
-		bool given;
-		const char *name;
-	} found[] = {
-		{options->duration_ns, "-d"},
-		{options->steps, "-n"},
-		{options->follow, "-f"},
-		{options->specs.count, "--step"},
-		{options->args.count, "--step-arg"},
-		{options->wait_step, "--wait-step"},
-		{options->uretprobe, "--uretprobe"},
-		{options->interval_given, "--interval"},
-	};
-	char names[96] = "";
-	size_t used = 0;
-
-	for (size_t i = 0; i < sizeof(found) / sizeof(*found); i++) {
-		if (found[i].given)
-			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-						 used ? ", " : "", found[i].name);
-	}
-	if (used)
-		log_warn("--replay: no effect on what has been recorded: %s", names);
-}
-
 static int check_replay(const struct options *options)
 {
 	if (options->pids.count || options->all || options->command || options->record ||
 	    options->windows.flag)
 		return usage_error("--replay reads a file: it excludes -p, -a, COMMAND, --record "
 				   "and --flag");
-	warn_of_replay(options);
 	return 0;
 }
 

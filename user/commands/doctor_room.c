@@ -167,6 +167,7 @@ static void read_dirs(struct doctor_room *room, const struct options *options)
 	read_dir_of(room, options, options->record);
 	read_dir_of(room, options, options->html);
 	read_dir_of(room, options, options->folded);
+	read_dir_of(room, options, options->metrics);
 }
 
 void doctor_room_read(struct doctor_room *room, const struct options *options)
@@ -295,6 +296,7 @@ void doctor_trial_run(struct doctor_trial *trial, const struct options *options)
 	(void)machine_switches(&switches);
 	*trial = (struct doctor_trial){.no_calls = options->detail == FBT_DETAIL_PROBES};
 	doctor_listen(&trial->words);
+	loading_raise_files_limit();
 	err = loading_open(&trial->loader, options);
 	if (!err)
 		err = loader__attach_threads(trial->loader);

@@ -16,7 +16,7 @@
 #define DOCTOR_MEMORY_MIN (256ull << 20)
 #define DOCTOR_DISK_MIN	  (256ull << 20)
 
-#define DOCTOR_DIRS_MAX 6
+#define DOCTOR_DIRS_MAX 7
 
 struct doctor_dir {
 	char path[512];

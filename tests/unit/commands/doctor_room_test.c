@@ -169,12 +169,13 @@ static void each_output_has_its_directory(void **state)
 					.profile = "/proc/version/profile/p",
 					.record = "/proc/version/record/r",
 					.html = "/proc/version/html/h",
-					.folded = "/proc/version/folded/f"};
+					.folded = "/proc/version/folded/f",
+					.metrics = "/proc/version/metrics/m.prom"};
 	struct doctor_room room;
 
 	(void)state;
 	doctor_room_read(&room, &options);
-	assert_int_equal(room.dir_count, 5);
+	assert_int_equal(room.dir_count, 6);
 	for (size_t i = 0; i < room.dir_count; i++)
 		assert_int_equal(room.dirs[i].err, -ENOTDIR);
 }

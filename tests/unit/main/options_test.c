@@ -62,6 +62,23 @@ REFUSED(list_steps_refuses_all, "--list-steps", "--list-steps", "-a")
 REFUSED(list_steps_refuses_all_beside_a_pid, "--list-steps", "--list-steps", "-a", "-p", "1")
 REFUSED(list_steps_refuses_a_command, "--list-steps", "--list-steps", "--", "sleep")
 REFUSED(list_steps_refuses_replay, "--list-steps", "--list-steps", "--replay", "f")
+REFUSED(a_trace_refuses_names_that_watch_takes, "--comm is an option of ferrum-bpftrace watch",
+	"-a", "--comm", "x")
+REFUSED(a_trace_refuses_units_beside_a_pid, "--unit is an option", "-p1", "--unit", "llm.service")
+REFUSED(a_trace_refuses_a_configuration, "--config is an option", "-p1", "--config", "f")
+REFUSED(a_trace_refuses_the_threshold_of_diff, "--threshold is an option of ferrum-bpftrace diff",
+	"-p1", "--threshold", "50")
+REFUSED(a_trace_refuses_what_validate_requires, "--require-events is an option", "-p1",
+	"--require-events", "step_prof")
+REFUSED(doctor_refuses_the_options_of_watch, "--cooldown is an option", "doctor", "--cooldown", "5")
+REFUSED(a_replay_refuses_a_format_of_no_trace, "--trace-format", "--replay", "f", "--trace-format",
+	"perfetto")
+REFUSED(merge_refuses_another_format, "--trace-format", "merge", "a", "b", "-o", "c.json",
+	"--trace-format", "perfetto")
+REFUSED(merge_refuses_a_report_as_json, "--report json", "merge", "a", "b", "-o", "c.json",
+	"--report", "json")
+REFUSED(list_steps_refuses_a_report_as_json, "--report json", "--list-steps", "-p1", "--report",
+	"json")
 REFUSED(wait_step_refuses_to_wait_for_nothing, "--wait-step", "-p", "1", "--wait-step")
 REFUSED(probes_alone_refuse_intervals, "--interval and --detail probes exclude", "-p", "1",
 	"--detail", "probes", "--interval", "100")
@@ -617,18 +634,29 @@ static void replay_is_a_mode_of_its_own(void **state)
 	assert_string_equal(options->replay, "f");
 }
 
+/* As watch starts it. */
+static void a_tracer_of_watch_is_told_how_much_to_keep(void **state)
+{
+	const struct options *options = accept(state, "-p1", "--wait-step", "--detail=probes",
+					       "--flight-fd=3", "--last=5s", "--memory=64M", NULL);
+
+	assert_int_equal(options->watch.last_ns, UINT64_C(5000000000));
+}
+
 static void replay_warns_of_what_a_capture_cannot_change(void **state)
 {
 	char *argv[] = {(char *)"ferrum-bpftrace",
 			(char *)"--replay",
 			(char *)"f",
+			(char *)"--hang=1",
 			(char *)"-d5",
 			(char *)"--step=f",
 			NULL};
 	struct options options;
 
-	assert_int_equal(options_parse(&options, 5, argv), 0);
-	assert_one_line(errors_of(state), "no effect on what has been recorded: -d, --step\n");
+	assert_int_equal(options_parse(&options, 6, argv), 0);
+	assert_one_line(errors_of(state),
+			"no effect on what has been recorded: -d, --step, --hang\n");
 	options_clear(&options);
 }
 
@@ -731,6 +759,16 @@ int main(void)
 		TEST(list_steps_refuses_all_beside_a_pid),
 		TEST(list_steps_refuses_a_command),
 		TEST(list_steps_refuses_replay),
+		TEST(a_trace_refuses_names_that_watch_takes),
+		TEST(a_trace_refuses_units_beside_a_pid),
+		TEST(a_trace_refuses_a_configuration),
+		TEST(a_trace_refuses_the_threshold_of_diff),
+		TEST(a_trace_refuses_what_validate_requires),
+		TEST(doctor_refuses_the_options_of_watch),
+		TEST(a_replay_refuses_a_format_of_no_trace),
+		TEST(merge_refuses_another_format),
+		TEST(merge_refuses_a_report_as_json),
+		TEST(list_steps_refuses_a_report_as_json),
 		TEST(wait_step_refuses_to_wait_for_nothing),
 		TEST(probes_alone_refuse_intervals),
 		TEST(a_flag_refuses_a_command),
@@ -835,6 +873,7 @@ int main(void)
 		TEST(validate_takes_options_after_the_files),
 		TEST(validate_takes_files_after_dashes),
 		TEST(replay_is_a_mode_of_its_own),
+		TEST(a_tracer_of_watch_is_told_how_much_to_keep),
 		TEST(replay_warns_of_what_a_capture_cannot_change),
 		TEST(list_steps_takes_one_pid),
 		TEST(quiet_and_verbose_count),
