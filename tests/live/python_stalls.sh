@@ -68,9 +68,11 @@ check_collections()
 	fact "$1: and most are as long as by the engine's clock" \
 		"sorted(t['inner_ns'] / 1000 - s['us']['gc_longest'] - s['us']['cpu_wait'] - s['us']['off_cpu']
 		for s, t in ($collect).values())[len($collect) // 2] < 120"
-	fact "$1: on a CPU no longer than the thread was" \
-		"all(s['us']['gc'] <= t['cpu_ns'] / 1000 + 100 and s['us']['gc'] <= s['us']['own']
-		for s, t in ($collect).values())"
+	# What the host of a virtual machine took since the last tick (of 4 ms at most) is in the thread's time still.
+	none "$1: on a CPU no longer than the thread was" \
+		"[(n, t, s['us']) for n, (s, t) in ($collect).items()
+		if s['us']['gc'] > (t['cpu_ns'] + min(t['wall_ns'] - t['cpu_ns'], 4000000)) / 1000 + 100 or
+		s['us']['gc'] > s['us']['own']]"
 	none "$1: a step that mostly collects is named for that" \
 		"($misnamed)([n for n, (s, t) in ($collect).items()
 		if n > 20 and s['us']['gc'] > s['us']['total'] * 3 / 4], 'garbage_collection')"
