@@ -24,9 +24,9 @@
  * this number.
  */
 #define DEVICE_BUFFERS 8
-/* The buffers are exhausted if one kernel in so many of a turn has no times … */
+/* The buffers are exhausted if one kernel in so many has no times … */
 #define UNTIMED_ONE_OF 100
-#define KERNELS_MIN    1000  /* … of at least so many … */
+#define KERNELS_MIN    1000  /* … of the turns in which there were at least so many … */
 #define TIMED_MIN      10000 /* … after so many with times: else arming again does not help */
 
 static const struct {
@@ -390,9 +390,12 @@ static bool is_exhausted(struct shim *shim)
 	pthread_mutex_unlock(&shim->lock);
 	kernels = counts.kernels - shim->kernels;
 	untimed = counts.untimed - shim->untimed;
+	/* An engine with few kernels: so many come in later turns. */
+	if (kernels < KERNELS_MIN)
+		return false;
 	shim->kernels = counts.kernels;
 	shim->untimed = counts.untimed;
-	return timed >= TIMED_MIN && kernels >= KERNELS_MIN && untimed * UNTIMED_ONE_OF > kernels;
+	return timed >= TIMED_MIN && untimed * UNTIMED_ONE_OF > kernels;
 }
 
 static bool is_clock_foreign(struct shim *shim)

@@ -169,7 +169,6 @@ def measure_thread(step, items, calls, syncs, figures):
     figures["sync"] = length(waiting)
     figures["sync_useful"] = length(both(waiting, busy))
     figures["sync_tail"] = length(tails)
-    blocked = []
     if calls is not None:
         blocked = spans([c for c in calls if c.blocked], step)
         outside = without(spans(calls, step), waiting)
@@ -177,5 +176,5 @@ def measure_thread(step, items, calls, syncs, figures):
         figures["cuda_internal"] = length(both(spans(calls, step), waiting))
         figures["exposed_syscall"] = length(without(outside, busy))
         figures["overlapped_syscall"] = length(both(outside, busy))
-    figures["gpu_only"] = length(both(busy, union(waiting + blocked)))
-    figures["gpu_host"] = figures["busy"] - figures["gpu_only"]
+        figures["gpu_only"] = length(both(busy, union(waiting + blocked)))
+        figures["gpu_host"] = figures["busy"] - figures["gpu_only"]

@@ -2,9 +2,17 @@
 #include "gpu/hidden.h"
 
 #include "base/arith.h"
+#include "base/clock.h"
 
 /* The most that a device takes to begin, with CUPTI: longer, and it was busy. */
 #define WAIT_NS 50000
+/* No work runs for longer: what is launched later did not wait for work without records. */
+#define LONGEST_NS (2 * NS_PER_S)
+
+void hidden_work__begin(struct hidden_work *hidden, uint64_t time_ns)
+{
+	*hidden = (struct hidden_work){.begin_ns = time_ns};
+}
 
 void hidden_work__note(struct hidden_work *hidden, const struct fbt_gpu_work *work)
 {
@@ -32,7 +40,9 @@ void hidden_work__judge(struct hidden_work *hidden, const struct gpu_join *join)
 		if (!call)
 			continue;
 		hidden->devices[i].is_judged = true;
-		hidden->devices[i].waited = start_ns > add_saturating(call->api.end_ns, WAIT_NS);
+		hidden->devices[i].waited =
+			start_ns > add_saturating(call->api.end_ns, WAIT_NS) &&
+			call->api.start_ns < add_saturating(hidden->begin_ns, LONGEST_NS);
 	}
 }
 

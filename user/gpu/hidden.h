@@ -2,7 +2,8 @@
 /*
  * How long work may have run that was launched before the records began, and so has none: until the
  * first work of a device began, if that had waited since its call. Where a device seems idle before
- * that, it may have been busy.
+ * that, it may have been busy. A device whose first work was launched long after the records began
+ * had none.
  */
 #ifndef FBT_GPU_HIDDEN_H
 #define FBT_GPU_HIDDEN_H
@@ -14,6 +15,7 @@
 #define HIDDEN_DEVICES 16 /* later ones are not judged */
 
 struct hidden_work {
+	uint64_t begin_ns; /* of the records */
 	struct {
 		uint64_t start_ns;    /* of the first work; 0: none yet */
 		uint32_t correlation; /* of its call */
@@ -22,7 +24,10 @@ struct hidden_work {
 	} devices[HIDDEN_DEVICES];
 };
 
-/* A record of work has come. Zero hidden when records begin. */
+/* Records begin at that time, CLOCK_MONOTONIC ns. */
+void hidden_work__begin(struct hidden_work *hidden, uint64_t time_ns);
+
+/* A record of work has come. */
 void hidden_work__note(struct hidden_work *hidden, const struct fbt_gpu_work *work);
 
 /* Calls have come. */

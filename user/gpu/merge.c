@@ -391,7 +391,7 @@ static int set_state(struct merge_process *process, const struct fbt_gpu_state *
 	/* A shim that goes on was not armed anew, and its totals go on too. */
 	if (process->paused)
 		return 0;
-	process->hidden = (struct hidden_work){0};
+	hidden_work__begin(&process->hidden, state->time_ns);
 	process->flush = process->shared = (struct fbt_gpu_flush){0};
 	return 0;
 }

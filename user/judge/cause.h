@@ -31,6 +31,7 @@ struct cause {
 	bool usual_known;   /* else usual_ns is 0 and means nothing */
 	bool calls_known;   /* else the counts of calls, and what they name, are 0 */
 	bool calls_partial; /* some of the step's calls were lost: counts are of the others */
+	bool gpu_lost;	    /* GPU records are missing: it may have waited for a GPU that worked */
 	uint64_t time_ns;   /* of this part of the step */
 	uint64_t usual_ns;  /* the class's median of it */
 	/* Of time_ns, in the step's own code: it is taken to have spun for another thread. */

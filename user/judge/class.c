@@ -16,9 +16,10 @@
 #define CHAINS 2048 /* a power of two */
 #define NONE   UINT32_MAX
 
-/* A class key: the bucket, by what it is counted, kind, process. */
+/* A class key: the bucket, by what it is counted, without GPU records or not, kind, process. */
 #define KEY_BUCKET	0xffu
 #define KEY_BY_ARGUMENT 0x100u
+#define KEY_WITHOUT_GPU 0x200u
 #define KEY_KIND	16
 #define KEY_PROCESS	22
 _Static_assert(FBT_KIND_COUNT <= 1 << (KEY_PROCESS - KEY_KIND),
@@ -633,6 +634,11 @@ uint64_t class_key(const struct window *window, const struct fbt_step *record, c
 		bucket = bucket_of(value > 0 ? (uint64_t)value : 0) | KEY_BY_ARGUMENT;
 	return (uint64_t)record->tgid << 32 | processes_of(window, record->tgid) << KEY_PROCESS |
 	       (uint64_t)(record->kind % FBT_KIND_COUNT) << KEY_KIND | bucket;
+}
+
+uint64_t class_key_without_gpu(uint64_t key)
+{
+	return key | KEY_WITHOUT_GPU;
 }
 
 struct step_class class_of_key(uint64_t key)

@@ -123,4 +123,10 @@ const char *class_argument(const struct window *window, uint32_t kind, const cha
 uint64_t class_key(const struct window *window, const struct fbt_step *record, const char *class_by,
 		   uint64_t work_ns);
 
+/*
+ * Key of the class of such steps whose GPU records are missing: their waits for the GPU are not
+ * known to be work. No standard of one sort of classes is found for the other.
+ */
+uint64_t class_key_without_gpu(uint64_t key);
+
 #endif

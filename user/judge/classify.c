@@ -31,9 +31,20 @@ struct classifier {
 	bool manual;
 };
 
+/* The classes of a step. */
+struct place {
+	bool gpu_lost; /* its GPU records are missing: is_gpu_lost */
+	uint64_t key;
+	struct class_history *own;	/* of key; NULL: none yet */
+	struct class_history *standard; /* that the step is held against; NULL: none */
+	uint64_t memory_key;
+	struct class_history *memory; /* in which it is remembered, of memory_key; NULL: none yet */
+};
+
 /* A step held against its class. */
 struct verdict {
 	bool judged;
+	bool gpu_lost;
 	bool nearest; /* by a class that is not its own */
 	bool budget_given;
 	uint64_t actual_ns;
@@ -210,10 +221,25 @@ static double transfer_percent(const struct step *step)
 	return percent_of_ns(step->gpu->all.transfer_ns, step_total_ns(step));
 }
 
-static void hold_against(const struct classifier *classifier, const struct class_history *history,
+static uint64_t known_usual_ns(const struct class_history *history)
+{
+	return class_history__is_known(history) ? class_history__usual_ns(history) : 0;
+}
+
+/*
+ * How long a step may take whose GPU records are missing: its waits may be work, as far as it is
+ * not longer than others, be it those with records or those without.
+ */
+static uint64_t usual_without_gpu_ns(const struct place *place)
+{
+	return max_u64(known_usual_ns(place->standard), known_usual_ns(place->memory));
+}
+
+static void hold_against(const struct classifier *classifier, const struct place *place,
 			 const struct step *step, const struct cause_times *times,
 			 struct verdict *verdict)
 {
+	const struct class_history *history = place->standard;
 	const struct escalation_thresholds *thresholds = &classifier->options.thresholds;
 	uint64_t work_ns = cause_work_ns(times), rest_ns, base_ns;
 	bool over, far_over;
@@ -221,6 +247,8 @@ static void hold_against(const struct classifier *classifier, const struct class
 	rest_ns = verdict->nearest ? class_history__rest_for_ns(history, work_ns)
 				   : class_history__usual_rest_ns(history);
 	base_ns = add_saturating(work_ns, rest_ns);
+	if (place->gpu_lost && verdict->actual_ns > base_ns)
+		base_ns = max_u64(base_ns, usual_without_gpu_ns(place));
 	verdict->judged = true;
 	verdict->budget_given = classifier->options.budget_us != 0;
 	verdict->budget_ns =
@@ -229,9 +257,11 @@ static void hold_against(const struct classifier *classifier, const struct class
 	over = is_over(verdict);
 	/*
 	 * The CV takes as long as all the rest, so only the few steps that are far over get one.
-	 * That another class is unsteady says nothing of this step.
+	 * That another class is unsteady says nothing of this step, nor that its own is if the
+	 * step's work is not known.
 	 */
-	far_over = over && !verdict->nearest && is_far_over(verdict, thresholds->cv_percent);
+	far_over = over && !verdict->nearest && !place->gpu_lost &&
+		   is_far_over(verdict, thresholds->cv_percent);
 	if (far_over)
 		verdict->cv_percent = class_history__cv_percent(history);
 	if (over)
@@ -245,17 +275,20 @@ static void hold_against(const struct classifier *classifier, const struct class
 		verdict->cv_percent = class_history__cv_percent(history);
 }
 
-static struct verdict judge(struct classifier *classifier, const struct class_history *history,
-			    bool nearest, const struct step *step, const struct cause_times *times)
+static struct verdict judge(struct classifier *classifier, const struct place *place,
+			    const struct step *step, const struct cause_times *times)
 {
-	struct verdict verdict = {.nearest = nearest,
+	const struct class_history *history = place->standard;
+	bool nearest = history != place->own;
+	struct verdict verdict = {.gpu_lost = place->gpu_lost,
+				  .nearest = nearest,
 				  .actual_ns = step_total_ns(step),
 				  .budget_ns = step_total_ns(step),
 				  .cv_percent = (double)NAN,
 				  .drop_percent = (double)NAN};
 
 	if (class_history__is_known(history) && !step_end_is_late(step))
-		hold_against(classifier, history, step, times, &verdict);
+		hold_against(classifier, place, step, times, &verdict);
 	if (classifier->manual) {
 		if (verdict.judged && !nearest && isnan(verdict.cv_percent))
 			verdict.cv_percent = class_history__cv_percent(history);
@@ -387,6 +420,7 @@ static void escalate(struct classifier *classifier, const struct window *window,
 	};
 	step_breakdown(step, &escalation->result.breakdown);
 	find_cause(window, step, times, history, verdict, &escalation->cause);
+	escalation->cause.gpu_lost = verdict->gpu_lost;
 	show(classifier, history, escalation);
 	counts->by_reason[escalation->result.reason]++;
 }
@@ -440,14 +474,82 @@ static uint64_t profile_key(const struct fbt_step *record, uint64_t class_key)
 	return ((uint64_t)record->tgid << 32 | record->kind) ^ UINT64_MAX;
 }
 
+/*
+ * Records of what the GPU did for the step are missing, although its process has had some in this
+ * window: where the GPU looks idle, it may have worked.
+ */
+static bool is_gpu_lost(const struct window *window, const struct step *step)
+{
+	const struct gpu_process *process;
+
+	if (step->gpu && step->gpu->complete)
+		return false;
+	process = gpu_table_find(&window->gpus, step->record.tgid);
+	return process && process->armed;
+}
+
+/* The time of calls that is not work as far as is known, but is if the GPU worked meanwhile. */
+static uint64_t doubtful_ns(const struct step *step, const struct cause_times *times)
+{
+	uint64_t ns = 0;
+
+	/* Calls without records are never taken for work. */
+	for (int i = 0; step->calls.count && i < CAUSE_RUN_QUEUE; i++)
+		ns = add_saturating(ns, times->ns[i]);
+	return ns;
+}
+
+static struct class_history *find_standard(const struct classifier *classifier,
+					   struct class_history *own, uint64_t key)
+{
+	return class_table__find_standard(classifier->classes, own, key,
+					  classifier->options.thresholds.efficiency_percent);
+}
+
+/*
+ * A step whose GPU records are missing would teach its class that such waits are usual, so it is
+ * remembered among its likes. It is held against the others all the same, at first as if the GPU
+ * had worked during all its calls: a step that was stopped, say, loses records for that reason. Its
+ * likes stand in where no others are known, and let it take what they take: if the records have
+ * ended for good, nobody else shows what is usual now.
+ */
+static void find_place(const struct classifier *classifier, const struct window *window,
+		       const struct step *step, const struct cause_times *times,
+		       struct place *place)
+{
+	const struct fbt_step *record = &step->record;
+	const char *class_by = classifier->options.class_by;
+	uint64_t work_ns = cause_work_ns(times);
+
+	*place = (struct place){.gpu_lost = is_gpu_lost(window, step)};
+	place->key = place->memory_key = class_key(window, record, class_by, work_ns);
+	if (place->gpu_lost) {
+		place->memory_key = class_key_without_gpu(place->key);
+		work_ns = add_saturating(work_ns, doubtful_ns(step, times));
+		place->key = class_key(window, record, class_by, work_ns);
+	}
+	if (!record->kind)
+		return;
+	place->own = place->memory = class_table__find(classifier->classes, place->key);
+	place->standard = find_standard(classifier, place->own, place->key);
+	if (!place->gpu_lost)
+		return;
+	place->memory = class_table__find(classifier->classes, place->memory_key);
+	if (class_history__is_known(place->standard))
+		return;
+	place->key = place->memory_key;
+	place->own = place->memory;
+	place->standard = find_standard(classifier, place->own, place->key);
+}
+
 int classifier__judge(struct classifier *classifier, const struct window *window,
 		      const struct step *step, const struct escalation **escalation)
 {
 	const struct fbt_step *record = &step->record;
-	struct class_history *history = NULL, *known = NULL;
+	struct class_history *known, *memory;
 	struct cause_times times, own;
 	struct verdict verdict;
-	uint64_t key;
+	struct place place;
 
 	if (!classifier->begun)
 		rate_limiter_init(&classifier->limiter, &classifier->options.thresholds,
@@ -462,33 +564,29 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 	}
 	cause_split(window, step, &times);
 	own = times;
-	key = class_key(window, record, classifier->options.class_by, cause_work_ns(&times));
-	if (record->kind) {
-		history = class_table__find(classifier->classes, key);
-		known = class_table__find_standard(
-			classifier->classes, history, key,
-			classifier->options.thresholds.efficiency_percent);
-	}
+	find_place(classifier, window, step, &times, &place);
+	known = place.standard;
 	/* Work beyond that of the standard may be no work. */
-	if (known != history && class_history__is_known(known))
+	if (known != place.own && class_history__is_known(known))
 		cause_blame(step, class_history__usual_work_ns(known), &times);
-	verdict = judge(classifier, known, known != history, step, &times);
+	verdict = judge(classifier, &place, step, &times);
 	if (verdict.judged)
 		classifier->counts.judged++;
 	else
 		classifier->counts.unjudged++;
 	classifier->counts.late_ends += step_end_is_late(step);
-	find_class(classifier, step, key, history, known, &verdict);
+	find_class(classifier, step, place.key, place.own, known, &verdict);
 	if (verdict.fired) {
 		escalate(classifier, window, step, &times, known, &verdict);
 		*escalation = &classifier->escalation;
 	}
 	if (record->kind)
-		slow_functions__judge(classifier->profiles, window, profile_key(record, key), step,
-				      verdict.fired ? &classifier->escalation.cause : NULL);
+		slow_functions__judge(classifier->profiles, window, profile_key(record, place.key),
+				      step, verdict.fired ? &classifier->escalation.cause : NULL);
 	if (!is_memorable(step))
 		return 0;
-	if (!history)
-		history = class_table__add(classifier->classes, key);
-	return history ? class_table__add_step(classifier->classes, history, &own) : -ENOMEM;
+	memory = place.memory;
+	if (!memory)
+		memory = class_table__add(classifier->classes, place.memory_key);
+	return memory ? class_table__add_step(classifier->classes, memory, &own) : -ENOMEM;
 }

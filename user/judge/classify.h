@@ -32,6 +32,11 @@
  * are never judged; both can be escalated manually. A step that was cut off is judged by what is
  * known of it.
  *
+ * Where a process had GPU records in the window, and those of a step are missing, it is not known
+ * how much of the time of its calls is work. Such a step is held against the class that it would
+ * have if all of that were work. Its budget is at least the usual length of that class, and of the
+ * class of such steps, in which it is remembered. The CV is not charged to it.
+ *
  * By design these are not named:
  * - more work, whatever the reason: work is part of the budget (--budget-us names it);
  * - with the defaults, a step that waited for less than 3 times its budget in a class that seldom

@@ -817,6 +817,8 @@ static void add_flaw(struct line *line, const struct cause *cause)
 		line_add(line, "; some calls were lost");
 	else if (!cause->calls_known)
 		line_add(line, "; the calls were not recorded");
+	if (cause->gpu_lost)
+		line_add(line, "; GPU records are missing: the GPU may have worked meanwhile");
 }
 
 void cause_describe(const struct cause *cause, const struct window *window, char *text, size_t size)

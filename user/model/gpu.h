@@ -166,7 +166,8 @@ struct step_gpu {
 	uint64_t exposed_syscall_ns; /* |U(syscalls) without U(work)|, without cuda_internal */
 	uint64_t overlapped_syscall_ns; /* |U(syscalls) in U(work)|, without cuda_internal */
 	uint64_t cuda_internal_ns;	/* syscalls inside of sync calls */
-	bool calls_known; /* if not, these three and sync_spin_ns are 0, and wait_* mean nothing */
+	/* If not, these three and sync_spin_ns are 0; wait_* and gpu_*_ns mean nothing. */
+	bool calls_known;
 
 	/*
 	 * H is exactly the sum of these two and all.host_wait_ns, launch_ns, queue_ns and

@@ -150,16 +150,16 @@ static void add_step(struct jsonl_gpu *event, const struct step_gpu *gpu)
 	add_ratio(shape, "bound_work", gpu->bound_work);
 	add_ratio(shape, "bound_empty", gpu->bound_empty);
 	add_ratio(shape, "bound_full", gpu->bound_full);
-	json_fields_uint(shape, "gpu_only_ns", gpu->gpu_only_ns);
-	json_fields_uint(shape, "gpu_host_ns", gpu->gpu_host_ns);
-	add_us(stage_us, "gpu_only", gpu->gpu_only_ns);
-	add_us(stage_us, "gpu_host", gpu->gpu_host_ns);
 	add_us(stage_us, "sync", gpu->sync_ns);
 	add_us(stage_us, "sync_useful", gpu->sync_useful_ns);
 	add_us(stage_us, "sync_tail", gpu->sync_tail_ns);
 	json_fields_bool(shape, "calls_known", gpu->calls_known);
 	if (!gpu->calls_known)
 		return;
+	json_fields_uint(shape, "gpu_only_ns", gpu->gpu_only_ns);
+	json_fields_uint(shape, "gpu_host_ns", gpu->gpu_host_ns);
+	add_us(stage_us, "gpu_only", gpu->gpu_only_ns);
+	add_us(stage_us, "gpu_host", gpu->gpu_host_ns);
 	add_us(stage_us, "sync_spin", gpu->sync_spin_ns);
 	add_us(stage_us, "exposed_syscall", gpu->exposed_syscall_ns);
 	add_us(stage_us, "overlapped_syscall", gpu->overlapped_syscall_ns);

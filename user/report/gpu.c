@@ -297,19 +297,21 @@ static uint32_t status_of(const struct gpu_process *process)
 							    : FBT_GPU_FAILED;
 }
 
-/* One line for all processes of a status; those with records have their own. */
+/*
+ * One line for all processes of a status that had records before, or for those that had none; those
+ * with records have their own.
+ */
 static void write_state(const struct report *report, const char *label, uint32_t status,
 			const struct gpu_process *first, size_t count)
 {
 	static const char *const no_problem[FBT_GPU_STATUS_COUNT] = {
 		[FBT_GPU_ARMED] = "GPU records until the end of the window",
 		[FBT_GPU_ENDED] = "GPU records until the end of the window",
-		[FBT_GPU_EXITED] = "GPU records until the process ended",
+		[FBT_GPU_EXITED] = "no GPU records: the process ended before they began",
 		[FBT_GPU_OFF] = "off (--gpu off)",
 		[FBT_GPU_NOT_CUDA] = "no GPU records: it does not use CUDA",
 	};
 	const struct gpu_problem *problem = gpu_status_problem((enum fbt_gpu_status)status);
-	bool ended_early = status == FBT_GPU_STALLED && first->armed;
 	char shown[4 * DETAIL_WIDTH + 1], detail[sizeof(shown) + 3] = "", who[64] = "";
 
 	if (*first->detail)
@@ -321,7 +323,7 @@ static void write_state(const struct report *report, const char *label, uint32_t
 		snprintf(who, sizeof(who), "%" PRIu32 ": ", first->tgid);
 	if (problem)
 		report_field(report, label, "%s%s: %s%s; %s", who,
-			     ended_early ? "GPU records ended early" : "no GPU records",
+			     first->armed ? "GPU records ended early" : "no GPU records",
 			     problem->what, detail, problem->advice);
 	else
 		report_field(report, label, "%s%s%s", who, no_problem[status], detail);
@@ -416,15 +418,18 @@ void report_gpu_about(const struct report *report)
 	const char *label = write_armed(report) ? "" : "GPU";
 	size_t others = 0;
 
-	for (uint32_t status = 0; status < FBT_GPU_STATUS_COUNT; status++) {
+	for (uint32_t group = 0; group < 2 * FBT_GPU_STATUS_COUNT; group++) {
 		const struct gpu_process *first = NULL;
+		uint32_t status = group / 2;
+		bool armed = group % 2;
 		size_t count = 0;
 
 		/* A process that uses no GPU is worth a line only if there is no other. */
 		if (status == FBT_GPU_NOT_CUDA && (others || !*label))
 			break;
 		vec_for_each (entry, &table->processes) {
-			if (status_of(*entry) != status || is_ordinary(*entry))
+			if (status_of(*entry) != status || (*entry)->armed != armed ||
+			    is_ordinary(*entry))
 				continue;
 			if (!count++)
 				first = *entry;
@@ -573,6 +578,17 @@ static void warn_of_sharing(const struct report *report, size_t index)
 	}
 }
 
+static void warn_of_early_end(const struct report *report, const struct gpu_process *process)
+{
+	const struct gpu_problem *problem =
+		gpu_status_problem((enum fbt_gpu_status)status_of(process));
+
+	if (problem)
+		report_line(report, STYLE_WARN,
+			    "! GPU records of process %" PRIu32 " end early: %s", process->tgid,
+			    problem->what);
+}
+
 void report_gpu_warnings(const struct report *report)
 {
 	size_t count = 0;
@@ -586,10 +602,6 @@ void report_gpu_warnings(const struct report *report)
 		warn_of_sharing(report, entry - report->window->gpus.processes.items);
 		warn_of_clock(report, process);
 		warn_of_lost(report, process);
-		if (process->state.status == FBT_GPU_STALLED)
-			report_line(report, STYLE_WARN,
-				    "! GPU records of process %" PRIu32
-				    " end early: the shim stopped responding",
-				    process->tgid);
+		warn_of_early_end(report, process);
 	}
 }

@@ -261,12 +261,12 @@ static void write_work(struct json *json, const struct gpu_tally_kind *kind)
 
 static void write_thread(struct json *json, const struct gpu_tally_kind *kind, bool with_calls)
 {
-	static const struct json_member members[] = {KIND(gpu_only_ns), KIND(gpu_host_ns),
-						     KIND(sync_ns), KIND(sync_useful_ns),
+	static const struct json_member members[] = {KIND(sync_ns), KIND(sync_useful_ns),
 						     KIND(sync_tail_ns)};
 	static const struct json_member by_calls[] = {
-		KIND(sync_spin_ns), KIND(calls_known_steps), KIND(exposed_syscall_ns),
-		KIND(overlapped_syscall_ns), KIND(cuda_internal_ns)};
+		KIND(gpu_only_ns),	 KIND(gpu_host_ns),	   KIND(sync_spin_ns),
+		KIND(calls_known_steps), KIND(exposed_syscall_ns), KIND(overlapped_syscall_ns),
+		KIND(cuda_internal_ns)};
 
 	json_members(json, members, kind);
 	if (with_calls)

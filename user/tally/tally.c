@@ -238,11 +238,11 @@ static void add_thread(struct gpu_tally_kind *kind, const struct step_gpu *gpu)
 	add(&kind->sync_ns, gpu->sync_ns);
 	add(&kind->sync_useful_ns, gpu->sync_useful_ns);
 	add(&kind->sync_tail_ns, gpu->sync_tail_ns);
-	add(&kind->gpu_only_ns, gpu->gpu_only_ns);
-	add(&kind->gpu_host_ns, gpu->gpu_host_ns);
 	if (!gpu->calls_known)
 		return;
 	kind->calls_known_steps++;
+	add(&kind->gpu_only_ns, gpu->gpu_only_ns);
+	add(&kind->gpu_host_ns, gpu->gpu_host_ns);
 	add(&kind->sync_spin_ns, gpu->sync_spin_ns);
 	add(&kind->exposed_syscall_ns, gpu->exposed_syscall_ns);
 	add(&kind->overlapped_syscall_ns, gpu->overlapped_syscall_ns);

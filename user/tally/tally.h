@@ -139,7 +139,7 @@ struct gpu_tally_kind {
 	uint64_t sync_ns;
 	uint64_t sync_useful_ns;
 	uint64_t sync_tail_ns;
-	uint64_t calls_known_steps; /* number of steps for which the next four are known */
+	uint64_t calls_known_steps; /* number of steps for which the next six are known */
 	uint64_t sync_spin_ns;
 	uint64_t exposed_syscall_ns;
 	uint64_t overlapped_syscall_ns;

@@ -585,12 +585,12 @@ static void count_untimed(void *ctx, const struct fbt_header *frame)
 }
 
 /* The tool arms a shim again that has ended. */
-static void test_kernels_without_times_end_the_records(void **state)
+static void meet_exhaustion(const char *script, const char *kernels)
 {
-	static const char *const variables[] = {"FAKE_CUPTI_POOL_KERNELS=2000", NULL};
+	const char *const variables[] = {kernels, NULL};
 	uint64_t untimed = 0;
 
-	fixture.script = "g60 s";
+	fixture.script = script;
 	start("libcupti.so.13", variables);
 	arm(1);
 	fixture.peer.on_frame = count_untimed;
@@ -604,9 +604,20 @@ static void test_kernels_without_times_end_the_records(void **state)
 	assert_true(untimed > 0);
 	arm(3);
 	untimed = 0;
-	await_kernels(fixture.peer.works[FBT_GPU_KERNEL] + 5000);
+	await_kernels(fixture.peer.works[FBT_GPU_KERNEL] + 2000);
 	assert_int_equal(untimed, 0);
 	stop();
+}
+
+static void test_kernels_without_times_end_the_records(void **state)
+{
+	meet_exhaustion("g60 s", "FAKE_CUPTI_POOL_KERNELS=2000");
+}
+
+/* Less than 1,000 kernels in each of the shim's turns of 250 ms. */
+static void test_so_do_those_of_an_engine_with_few_kernels(void **state)
+{
+	meet_exhaustion("g60 g60 g60 s z70000", "FAKE_CUPTI_POOL_KERNELS=1500");
 }
 
 /* An idle engine, and one whose GPU works for long, make no records either. */
@@ -856,6 +867,8 @@ int main(void)
 			test_the_clock_of_another_tool_is_not_taken_for_cuptis, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kernels_without_times_end_the_records, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_so_do_those_of_an_engine_with_few_kernels,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silence_of_the_engine_is_no_takeover, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(

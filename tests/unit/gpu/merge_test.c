@@ -273,6 +273,34 @@ static void idle_before_first_work_that_began_at_once_is_the_hosts(void **state)
 	assert_int_equal(seen(fixture, 0)->gpu.all.queue_ns, 43000);
 }
 
+/* Another device comes in, and its first work waits for the first device, not for hidden work. */
+static void first_work_long_after_the_records_began_hides_nothing(void **state)
+{
+	const uint64_t late = 3000000000;
+	struct fixture *fixture = *state;
+	union gpu_record work = {.work = {.header = {FBT_EVENT_GPU_WORK, 0, sizeof(work.work)},
+					  .tgid = 7,
+					  .start_ns = late + 200000,
+					  .end_ns = late + 210000,
+					  .device = 1,
+					  .correlation = 3}};
+
+	push_launch(fixture, 7, 1, 2000, 3000);
+	push_work(fixture, 1, 3000, 4000);
+	push_step(fixture, 7, 1000, 5000);
+	push_flush(fixture, 6000);
+	push_launch(fixture, 7, 2, late + 50000, late + 51000);
+	push_work(fixture, 2, late + 51000, late + 60000);
+	push_launch(fixture, 7, 3, late + 90000, late + 91000);
+	assert_int_equal(take(fixture, &work), 0);
+	push_step(fixture, 7, late, late + 100000);
+	push_flush(fixture, late + 300000);
+	assert_int_equal(seen(fixture, 1)->gpu.all.unattributed_ns, 0);
+	assert_int_equal(seen(fixture, 1)->gpu.all.host_wait_ns, 80000);
+	assert_int_equal(seen(fixture, 1)->gpu.all.launch_ns, 2000);
+	assert_int_equal(seen(fixture, 1)->gpu.all.queue_ns, 9000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +318,7 @@ int main(void)
 		MERGE_TEST(a_complete_step_is_bound_by_what_is_known),
 		MERGE_TEST(idle_before_the_first_work_that_waited_is_unattributed),
 		MERGE_TEST(idle_before_first_work_that_began_at_once_is_the_hosts),
+		MERGE_TEST(first_work_long_after_the_records_began_hides_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

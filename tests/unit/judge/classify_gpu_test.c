@@ -251,6 +251,132 @@ static void a_memory_cliff_comes_before_copies(void **state)
 	assert_int_equal(fixture->last.cause.kind, CAUSE_ALLOCATION_CHURN);
 }
 
+/* The shim of the process has been armed in this window. */
+static void arm(struct fixture *fixture)
+{
+	const struct fbt_gpu_state state = {.tgid = 7, .status = FBT_GPU_ARMED};
+
+	assert_int_equal(gpu_table_set_state(&fixture->window->gpus, &state, "", ""), 0);
+}
+
+/* GPU figures of which nothing is missing. */
+static struct step_gpu *whole_of(uint64_t from_ns, uint64_t to_ns)
+{
+	struct step_gpu *gpu = gpu_of(from_ns, to_ns);
+
+	gpu->complete = true;
+	return gpu;
+}
+
+/* So many steps of 21 ms that wait for the GPU all the time. */
+static void push_waiting(struct fixture *fixture, int count)
+{
+	arm(fixture);
+	for (int i = 0; i < count; i++)
+		assert_false(push(fixture, step_of(1 * MS, 20 * MS), whole_of(0, 21 * MS)));
+}
+
+static void a_step_is_not_slow_because_its_gpu_records_are_missing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_waiting(fixture, 50);
+	for (int i = 0; i < 30; i++) {
+		assert_false(push(fixture, step_of(1 * MS, 20 * MS), NULL));
+		assert_false(push(fixture, step_of(1 * MS, 20 * MS), gpu_of(0, 2 * MS)));
+	}
+}
+
+static void a_step_far_longer_than_usual_is_named_without_gpu_records(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_waiting(fixture, 50);
+	assert_true(push(fixture, step_of(1 * MS, 300 * MS), NULL));
+	assert_int_equal(fixture->last.fired, bit(ESCALATION_EFFICIENCY_LOW));
+	assert_int_equal(fixture->last.budget_ns, 21 * MS);
+	assert_true(fixture->last.cause.gpu_lost);
+	assert_true(push(fixture, step_of(1 * MS, 300 * MS), whole_of(0, 1 * MS)));
+	assert_false(fixture->last.cause.gpu_lost);
+}
+
+/* By work, what a step seems to have done says nothing of its class. */
+static void a_prefill_without_gpu_records_is_no_slow_decode(void **state)
+{
+	struct fixture *fixture = *state;
+
+	arm(fixture);
+	for (int i = 0; i < 40; i++) {
+		assert_false(push(fixture, step_of(1 * MS, 20 * MS), whole_of(0, 21 * MS)));
+		assert_false(push(fixture, step_of(1 * MS, 200 * MS), whole_of(0, 201 * MS)));
+	}
+	for (int i = 0; i < 30; i++) {
+		assert_false(push(fixture, step_of(1 * MS, 20 * MS), NULL));
+		assert_false(push(fixture, step_of(1 * MS, 200 * MS), NULL));
+	}
+}
+
+static bool push_of_class(struct fixture *fixture, uint64_t wait_ns, struct step_gpu *gpu)
+{
+	struct step step = step_of(1 * MS, wait_ns);
+
+	step.record.arg_mask = 1;
+	step.record.args[0] = 8;
+	return push(fixture, step, gpu);
+}
+
+static void the_same_holds_of_classes_by_an_argument(void **state)
+{
+	struct fixture *fixture = *state;
+	struct classify_options options = classify_default_options();
+
+	options.class_by = "n_tokens";
+	classifier__free(fixture->classifier);
+	fixture->classifier = classifier__new(&options);
+	assert_non_null(fixture->classifier);
+	arm(fixture);
+	for (int i = 0; i < 50; i++)
+		assert_false(push_of_class(fixture, 20 * MS, whole_of(0, 21 * MS)));
+	for (int i = 0; i < 30; i++)
+		assert_false(push_of_class(fixture, 20 * MS, NULL));
+	assert_true(push_of_class(fixture, 300 * MS, NULL));
+	/* None of them has made a wait for an idle GPU usual. */
+	assert_true(push_of_class(fixture, 20 * MS, whole_of(0, 1 * MS)));
+}
+
+static void steps_without_gpu_records_do_not_make_waits_usual(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_waiting(fixture, 50);
+	for (int i = 0; i < 50; i++)
+		assert_false(push(fixture, step_of(1 * MS, 20 * MS), NULL));
+	assert_true(push(fixture, step_of(1 * MS, 20 * MS), whole_of(0, 1 * MS)));
+}
+
+/* Records may have ended for good, as when another profiler has taken CUPTI over. */
+static void what_is_usual_is_learned_without_gpu_records_too(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_waiting(fixture, 50);
+	for (int i = 0; i < 10; i++)
+		assert_true(push(fixture, step_of(1 * MS, 120 * MS), NULL));
+	assert_false(push(fixture, step_of(1 * MS, 120 * MS), NULL));
+	assert_true(push(fixture, step_of(1 * MS, 600 * MS), NULL));
+}
+
+static void a_process_may_never_have_whole_gpu_records(void **state)
+{
+	struct fixture *fixture = *state;
+
+	arm(fixture);
+	for (int i = 0; i < 10; i++)
+		assert_false(push(fixture, step_of(20 * MS, 100 * US), gpu_of(0, 10 * MS)));
+	assert_true(push(fixture, step_of(20 * MS, 300 * MS), gpu_of(0, 10 * MS)));
+	assert_int_equal(fixture->last.cause.kind, CAUSE_DRIVER_CALLS);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -266,6 +392,13 @@ int main(void)
 		TEST(copies_come_before_efficiency),
 		TEST(by_hand_the_cause_is_what_fired),
 		TEST(a_memory_cliff_comes_before_copies),
+		TEST(a_step_is_not_slow_because_its_gpu_records_are_missing),
+		TEST(a_step_far_longer_than_usual_is_named_without_gpu_records),
+		TEST(a_prefill_without_gpu_records_is_no_slow_decode),
+		TEST(the_same_holds_of_classes_by_an_argument),
+		TEST(steps_without_gpu_records_do_not_make_waits_usual),
+		TEST(what_is_usual_is_learned_without_gpu_records_too),
+		TEST(a_process_may_never_have_whole_gpu_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

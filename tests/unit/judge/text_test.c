@@ -63,6 +63,10 @@ static void locks_are_described(void **state)
 	cause.calls_partial = cause.blocked_known = false;
 	cause.calls = cause.nr_calls = 12;
 	check(state, cause, "futex 291 ms (usually none), 12 calls");
+	cause.gpu_lost = true;
+	check(state, cause,
+	      "futex 291 ms (usually none), 12 calls; GPU records are missing: the GPU may have "
+	      "worked meanwhile");
 }
 
 static void calls_of_several_numbers_are_described(void **state)

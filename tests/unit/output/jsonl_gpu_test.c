@@ -198,6 +198,8 @@ static void what_is_not_known_is_left_out(void **state)
 	expect(fixture, "overlapped_syscall", false);
 	expect(fixture, "cuda_internal", false);
 	expect(fixture, "sync_spin", false);
+	expect(fixture, "gpu_only", false);
+	expect(fixture, "gpu_host", false);
 	expect(fixture, "bound_work", false);
 	expect(fixture, "correlated_pct", false);
 	expect(fixture, "queue_depth", false);

@@ -292,7 +292,7 @@ static void without_records_one_line_says_why_and_how_to_get_them(void **state)
 				   "(why); " RESTART "(see ferrum-bpftrace engine-env)",
 		[FBT_GPU_ARMED] = NULL, /* its records are reported instead */
 		[FBT_GPU_ENDED] = "GPU records until the end of the window (why)",
-		[FBT_GPU_EXITED] = "GPU records until the process ended (why)",
+		[FBT_GPU_EXITED] = "no GPU records: the process ended before they began (why)",
 		[FBT_GPU_STALLED] =
 			"no GPU records: the shim does not respond (why); check whether "
 			"the process is stopped",
@@ -353,14 +353,58 @@ static void processes_that_are_alike_share_a_line(void **state)
 
 static void records_that_ended_early_are_warned_of_and_explained(void **state)
 {
+	static const struct {
+		enum fbt_gpu_status status;
+		const char *why;
+	} ends[] = {
+		{FBT_GPU_STALLED, "the shim does not respond"},
+		{FBT_GPU_BUSY, "another tool holds CUPTI"},
+		{FBT_GPU_FAILED, "CUPTI does not collect"},
+		{FBT_GPU_BAD_RING, "its shared memory is not that of a shim"},
+	};
+	char said[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct fixture *fixture = new_fixture(REPORT_TEXT);
+
+		add_gpu(fixture);
+		add_gpu_state(fixture, 42, ends[i].status, "");
+		finish(fixture);
+		snprintf(said, sizeof(said), "! GPU records of process 42 end early: %s",
+			 ends[i].why);
+		assert_says(fixture->text, said);
+		assert_has(fixture->text, "GPU             CUPTI 13.0 U1");
+		snprintf(said, sizeof(said), "GPU records ended early: %s", ends[i].why);
+		assert_says(fixture->text, said);
+		assert_null(strstr(fixture->text, "no GPU records"));
+		free_fixture(fixture);
+	}
+}
+
+/* Of two processes of a status, one had records. */
+static void processes_with_and_without_records_have_lines_of_their_own(void **state)
+{
 	struct fixture *fixture = *state;
 
 	add_gpu(fixture);
-	add_gpu_state(fixture, 42, FBT_GPU_STALLED, "");
+	add_gpu_state(fixture, 42, FBT_GPU_BUSY, "");
+	add_gpu_state(fixture, 43, FBT_GPU_BUSY, "");
 	finish(fixture);
-	assert_has(fixture->text, "! GPU records of process 42 end early");
-	assert_has(fixture->text, "GPU             CUPTI 13.0 U1");
-	assert_has(fixture->text, "GPU records ended early: the shim does not respond; check");
+	assert_has(fixture->text, "42: GPU records ended early: another tool");
+	assert_has(fixture->text, "43: no GPU records: another tool");
+	assert_has_not(fixture->text, "process 43 end early");
+}
+
+static void records_until_a_process_ended_are_complete(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_gpu(fixture);
+	add_gpu_state(fixture, 42, FBT_GPU_EXITED, "");
+	finish(fixture);
+	assert_has_not(fixture->text, "no GPU records");
+	assert_has_not(fixture->text, "early");
 }
 
 static void no_line_is_wider_than_eighty_columns(void **state)
@@ -470,7 +514,9 @@ int main(void)
 		TEST(a_few_graphs_that_name_wrong_calls_are_not),
 		cmocka_unit_test(without_records_one_line_says_why_and_how_to_get_them),
 		TEST(processes_that_are_alike_share_a_line),
-		TEST(records_that_ended_early_are_warned_of_and_explained),
+		cmocka_unit_test(records_that_ended_early_are_warned_of_and_explained),
+		TEST(processes_with_and_without_records_have_lines_of_their_own),
+		TEST(records_until_a_process_ended_are_complete),
 		TEST(no_line_is_wider_than_eighty_columns),
 		cmocka_unit_test(the_report_for_programs_has_them_in_nanoseconds),
 		cmocka_unit_test(of_incomplete_steps_no_share_is_told_to_programs),

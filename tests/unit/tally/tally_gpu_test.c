@@ -81,6 +81,8 @@ static void calls_that_are_not_known_count_for_nothing(void **state)
 	fixture->step.gpu->calls_known = false;
 	assert_int_equal(add(fixture)->calls_known_steps, 0);
 	assert_int_equal(fixture->tally.kinds[1]->exposed_syscall_ns, 0);
+	assert_int_equal(fixture->tally.kinds[1]->gpu_only_ns, 0);
+	assert_int_equal(fixture->tally.kinds[1]->gpu_host_ns, 0);
 }
 
 static void incomplete_steps_count_for_no_sum(void **state)
