@@ -253,13 +253,12 @@ static void warn_of_replay(const struct given *given)
 /* What would be left out without a word. */
 static int check_formats(const struct options *options, const struct given *given)
 {
-	bool has_trace = options->trace && strcmp(options->trace, "none") != 0;
 	bool has_json = options->mode == MODE_TRACE || options->mode == MODE_REPLAY ||
 			options->mode == MODE_DOCTOR || options->mode == MODE_DIFF ||
 			options->mode == MODE_WATCH;
 	const char *why = NULL;
 
-	if (options->mode == MODE_REPLAY && is_given(given, "trace-format") && !has_trace)
+	if (options->mode == MODE_REPLAY && is_given(given, "trace-format") && !options->trace)
 		why = "--trace-format: a replay writes a trace only with --trace FILE or -o BASE";
 	else if (options->mode == MODE_MERGE && is_given(given, "trace-format"))
 		why = "--trace-format: merge writes JSON, which Perfetto reads as well";
