@@ -599,19 +599,21 @@ void window__pin_file(struct window *window, uint32_t id)
 void window__add_hang(struct window *window, const struct fbt_hang *hang,
 		      const struct fbt_stop_sender *sender)
 {
+	uint64_t place =
+		window->hang_count < WINDOW_HANGS_MAX ? window->hang_count : WINDOW_HANGS_MAX;
+
 	window__note_step(window, hang->tgid);
-	if (window->hang_count < WINDOW_HANGS_MAX) {
-		window->hangs[window->hang_count] = *hang;
-		window->hang_senders[window->hang_count] = *sender;
+	window->hangs[place] = *hang;
+	window->hang_senders[place] = *sender;
+	if (place < WINDOW_HANGS_MAX)
 		window__pin_file(window, hang->call.file);
-	}
 	window->hang_count++;
 }
 
 const struct fbt_stop_sender *window__hang_sender(const struct window *window,
 						  const struct fbt_hang *hang)
 {
-	for (uint64_t i = 0; i < window->hang_count && i < WINDOW_HANGS_MAX; i++) {
+	for (uint64_t i = 0; i < window->hang_count && i <= WINDOW_HANGS_MAX; i++) {
 		const struct fbt_hang *one = &window->hangs[i];
 
 		if (one->tgid == hang->tgid && one->tid == hang->tid &&
