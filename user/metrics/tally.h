@@ -35,7 +35,8 @@ struct metrics_series {
 	uint64_t unsteady; /* repeated or as usual */
 	uint64_t cause_steps[CAUSE_COUNT];
 	uint64_t cause_extra_ns[CAUSE_COUNT];
-	uint64_t last_step_ns; /* Unix time of the end of the last step */
+	uint64_t last_end_ns;  /* end of the last step, CLOCK_MONOTONIC */
+	uint64_t last_step_ns; /* the same as Unix time */
 };
 
 struct metrics_tally {

@@ -138,6 +138,29 @@ static void steps_of_an_unsteady_class_are_counted_apart(void **state)
 	metrics_tally__free(tally);
 }
 
+static void a_clock_that_is_set_back_takes_the_last_step_with_it(void **state)
+{
+	struct metrics_tally *tally = metrics_tally__new();
+	struct window *window = window_at(1000);
+	struct step step = step_of(ENGINE_PID, 0, 2000, 5000);
+	uint64_t set_ns = UINT64_C(1699990000000000000);
+
+	assert_int_equal(metrics_tally__add_step(tally, window, &step), 0);
+	window->clock = (struct fbt_clock){
+		.header.type = FBT_EVENT_CLOCK, .time_ns = 8000, .realtime_ns = set_ns};
+	metrics_tally__see(tally, window, 9000);
+	assert_true(only(tally)->last_step_ns == set_ns - 1000);
+	step = step_of(ENGINE_PID, 0, 8000, 3000);
+	assert_int_equal(metrics_tally__add_step(tally, window, &step), 0);
+	assert_true(only(tally)->last_step_ns == set_ns + 3000);
+	/* One that ended before, and comes later. */
+	step = step_of(ENGINE_PID, 0, 8000, 1000);
+	assert_int_equal(metrics_tally__add_step(tally, window, &step), 0);
+	assert_true(only(tally)->last_step_ns == set_ns + 3000);
+	window__free(window);
+	metrics_tally__free(tally);
+}
+
 /* Several exports of a window tell the same losses; a second window begins at 0 again. */
 static void losses_only_grow(void **state)
 {
@@ -201,6 +224,7 @@ int main(void)
 		cmocka_unit_test(too_many_series_are_other_and_counted),
 		cmocka_unit_test(escalations_count_by_reason_and_cause),
 		cmocka_unit_test(steps_of_an_unsteady_class_are_counted_apart),
+		cmocka_unit_test(a_clock_that_is_set_back_takes_the_last_step_with_it),
 		cmocka_unit_test(losses_only_grow),
 		cmocka_unit_test(the_cost_only_grows),
 	};
