@@ -291,6 +291,7 @@ struct metrics_sink {
 	const struct window *window;
 	uint64_t look_ns; /* when to look at it again */
 	uint64_t alive;	  /* its processes in the tally */
+	uint64_t skipped; /* its records that are counted there as skipped */
 };
 
 static struct metrics_tally *to_tally(struct sink *sink)
@@ -324,7 +325,7 @@ static int poll_window(struct sink *sink)
 	    !self->window->record.start_ns)
 		return 0;
 	self->look_ns = now_ns + LOOK_NS;
-	metrics_tally__see(tally, self->window, now_ns);
+	metrics_tally__see(tally, self->window, &self->skipped, now_ns);
 	vec_for_each (process, &self->window->processes)
 		alive += !(*process)->exit_ns;
 	tally->processes += alive - self->alive;
@@ -335,7 +336,9 @@ static int poll_window(struct sink *sink)
 static int finish(struct sink *sink, const struct window *window,
 		  const struct classifier *classifier)
 {
-	metrics_tally__see(to_tally(sink), window, window->end_ns);
+	struct metrics_sink *self = (struct metrics_sink *)sink;
+
+	metrics_tally__see(self->metrics->tally, window, &self->skipped, window->end_ns);
 	return 0;
 }
 

@@ -131,7 +131,6 @@ static void begin_window(struct metrics_tally *tally, uint64_t start_ns)
 	tally->is_open = true;
 	tally->window_start_ns = start_ns;
 	memset(tally->window_lost, 0, sizeof(tally->window_lost));
-	tally->window_skipped = 0;
 	tally->window_traced_ns = 0;
 	tally->window_steps = tally->window_calls = tally->window_cost_ns = 0;
 	tally->probes_ns = 0;
@@ -233,7 +232,8 @@ static void set_back(struct metrics_tally *tally, const struct window *window)
 	}
 }
 
-void metrics_tally__see(struct metrics_tally *tally, const struct window *window, uint64_t now_ns)
+void metrics_tally__see(struct metrics_tally *tally, const struct window *window, uint64_t *skipped,
+			uint64_t now_ns)
 {
 	uint64_t start_ns = window->record.start_ns;
 
@@ -243,7 +243,7 @@ void metrics_tally__see(struct metrics_tally *tally, const struct window *window
 	for (int i = 0; i < FBT_LOST_COUNT; i++)
 		grow(&tally->lost[i], &tally->window_lost[i], window->lost.count[i]);
 	grow(&tally->probe_cost_ns, &tally->window_cost_ns, estimate_cost_ns(tally, &window->cost));
-	grow(&tally->skipped, &tally->window_skipped,
+	grow(&tally->skipped, skipped,
 	     add_saturating(window->skipped_records, window->unkept_records));
 	grow(&tally->traced_ns, &tally->window_traced_ns,
 	     sub_saturating(window->end_ns ? window->end_ns : now_ns, start_ns));
