@@ -3,6 +3,7 @@
 #ifndef FBT_MODEL_ASSEMBLE_H
 #define FBT_MODEL_ASSEMBLE_H
 
+#include <stdbool.h>
 #include "model/step.h"
 #include "model/window.h"
 
@@ -27,6 +28,7 @@ struct assembler_output {
 	int (*on_gpu)(void *ctx, struct window *window, const struct fbt_header *event);
 	/* Everything has been passed on, and window->end_ns is set. */
 	int (*on_end)(void *ctx, struct window *window);
+	bool is_endless; /* of the window */
 	void *ctx;
 };
 

@@ -425,10 +425,10 @@ struct process *window__touch_process(struct window *window, uint32_t tgid)
 }
 
 /* Whether a process can go: it has exited, and no step of it is still to come. */
-static bool is_idle(const struct process *process, uint64_t now_ns)
+static bool is_idle(const struct window *window, const struct process *process, uint64_t now_ns)
 {
-	return process->exit_ns && !process->has_steps && now_ns >= process->exit_ns &&
-	       now_ns - process->exit_ns >= STEPS_COME_NS;
+	return process->exit_ns && (!process->has_steps || window->is_endless) &&
+	       now_ns >= process->exit_ns && now_ns - process->exit_ns >= STEPS_COME_NS;
 }
 
 /*
@@ -445,7 +445,7 @@ static void forget_exited_processes(struct window *window, uint64_t now_ns)
 		bool is_reused =
 			i + 1 < count && window->processes.items[i + 1]->record.tgid == tgid;
 
-		if (!is_idle(process, now_ns)) {
+		if (!is_idle(window, process, now_ns)) {
 			window->processes.items[kept++] = process;
 			continue;
 		}

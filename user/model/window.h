@@ -176,6 +176,9 @@ struct window {
 	struct gpu_table gpus;
 	struct overflow *overflow;
 	uint64_t overflow_processes; /* not kept: more than WINDOW_PROCESSES_MAX */
+	/* Nothing names processes at the end: those that have exited make room, with steps or not.
+	 */
+	bool is_endless;
 	struct fbt_lost lost;
 	struct fbt_explain_lost explain_lost;
 	uint64_t unseen_calls; /* of all processes: struct fbt_unseen */

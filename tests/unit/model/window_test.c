@@ -137,6 +137,21 @@ static void processes_that_ended_without_a_step_make_room(void **state)
 	assert_false(window__has_ended(window, 13));
 }
 
+/* The tracer of a supervisor that starts engines for weeks. */
+static void in_a_window_without_an_end_processes_with_steps_make_room(void **state)
+{
+	struct window *window = fill(state);
+
+	window->is_endless = true;
+	window__note_step(window, 12);
+	window__note_step(window, 13);
+	window__end_process(window, 12, 5);
+	assert_int_equal(add_process(window, 5000, 6 + 5 * SECOND, "worker"), 0);
+	assert_string_equal(window__process(window, 5000)->comm, "worker");
+	assert_null(window__process(window, 12));
+	assert_string_equal(window__process(window, 13)->comm, "kept");
+}
+
 static void a_number_that_was_used_again_stays_known(void **state)
 {
 	struct window *window = *state;
@@ -814,6 +829,7 @@ int main(void)
 		WINDOW_TEST(a_process_beyond_those_that_are_kept_is_counted),
 		WINDOW_TEST(a_process_that_is_not_kept_is_counted_once),
 		WINDOW_TEST(processes_that_ended_without_a_step_make_room),
+		WINDOW_TEST(in_a_window_without_an_end_processes_with_steps_make_room),
 		WINDOW_TEST(a_number_that_was_used_again_stays_known),
 		WINDOW_TEST(processes_that_are_kept_stay_known_when_others_are_not),
 		WINDOW_TEST(what_is_not_kept_is_not_taken_for_the_one_that_had_its_number),
