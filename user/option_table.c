@@ -142,6 +142,7 @@ static int take_flight_fd(const struct option_row *row, const char *text, struct
 	if (fcntl((int)fd, F_SETFD, FD_CLOEXEC))
 		return option_refuse(row->name, text, "an open descriptor");
 	options->watch.flight_fd = (int)fd;
+	options->judging.is_endless = true;
 	return 0;
 }
 

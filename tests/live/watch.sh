@@ -101,6 +101,28 @@ is 'and its tracer' "$(tracer_of "$ENGINE")" ''
 kill -TERM "$ENGINE"
 wait "$ENGINE"
 
+# As Ctrl-C does: the signal is for the whole process group, in which only watch is to be.
+# shellcheck disable=SC2317
+traces_calls()
+{
+	pgrep -P "$TOOL" -f -- '--detail=escalated' >/dev/null
+}
+before=$(count_dumps manual)
+setsid "$FBT" watch --config "$CONFIG" --after 30s >>"$LOG" 2>&1 </dev/null &
+TOOL=$!
+start_watched
+await_watching "$ENGINE"
+go
+kill -USR1 "$TOOL"
+wait_for 30 traces_calls
+is 'a dump is due' $? 0
+kill -INT -- "-$TOOL"
+wait "$TOOL"
+is 'Ctrl-C ends it with 0' $? 0
+is 'and it has written the dump' "$(count_dumps manual)" $((before + 1))
+kill -TERM "$ENGINE"
+wait "$ENGINE"
+
 # As under ProtectSystem=strict without ReadWritePaths=; the folder may be there from before.
 # shellcheck disable=SC2016,SC2317
 refused()

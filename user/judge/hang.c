@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/format.h"
 #include "judge/stopper.h"
 #include "model/driver_calls.h"
@@ -11,6 +12,20 @@
 
 #define NAME_COLUMNS 48
 #define PATH_COLUMNS 60
+#define HOUR_NS	     (3600 * NS_PER_S)
+
+bool hang_limit_take(struct hang_limit *limit, uint64_t time_ns)
+{
+	if (!limit->count || time_ns >= limit->since_ns + HOUR_NS)
+		*limit = (struct hang_limit){.since_ns = time_ns};
+	limit->count++;
+	return limit->count <= HANGS_TOLD_MAX;
+}
+
+bool hang_limit_begins(const struct hang_limit *limit)
+{
+	return limit->count == HANGS_TOLD_MAX + 1;
+}
 
 static void add_thread(struct line *line, const struct fbt_hang *hang, const struct window *window)
 {

@@ -3,13 +3,30 @@
 #ifndef FBT_JUDGE_HANG_H
 #define FBT_JUDGE_HANG_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "fbt_look.h"
 #include "judge/look.h"
 #include "model/window.h"
 
 /* Room for the description; a longer one is cut. */
 #define HANG_TEXT_SIZE 1536
+
+/* Hangs of an hour that are told one by one: a window may be open for weeks. */
+#define HANGS_TOLD_MAX 32
+
+/* How many there were lately. All zero at first. */
+struct hang_limit {
+	uint64_t since_ns; /* when the present hour began */
+	uint64_t count;	   /* of that hour, with the present one */
+};
+
+/* Counts a hang of that time (CLOCK_MONOTONIC); whether it is to be told. */
+bool hang_limit_take(struct hang_limit *limit, uint64_t time_ns);
+
+/* Whether the latest hang was the first one that is not to be told. */
+bool hang_limit_begins(const struct hang_limit *limit);
 
 /*
  * One line: "llama_decode has not returned for 10.0 s on thread 7331 "node" of process 7300: in

@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/arith.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -23,6 +24,9 @@
 #define FILE_MODE    0644
 #define MESSAGE_SIZE 512
 #define LOOK_NS	     NS_PER_S
+/* By so much the clock is set, not slewed: a start that moves often looks like a reset of counters.
+ */
+#define CLOCK_SET_NS (60 * NS_PER_S)
 #define SUFFIX	     ".prom"
 
 struct metrics {
@@ -31,8 +35,9 @@ struct metrics {
 	struct metrics_push *push; /* NULL: no collector */
 	char tracer[METRICS_LABEL_MAX];
 	char host[65];
-	char *instance; /* service.instance.id */
-	uint64_t start_unix_ns;
+	char *instance;		/* service.instance.id */
+	uint64_t start_ns;	/* CLOCK_BOOTTIME, which is never set */
+	uint64_t start_unix_ns; /* by the clock as it is now */
 	uint64_t due_ns;
 	uint64_t write_errors;
 	bool is_failing;
@@ -85,6 +90,7 @@ struct metrics *metrics__new(const struct metrics_options *options)
 	if (!metrics)
 		return NULL;
 	metrics->options = *options;
+	metrics->start_ns = clock_ns(CLOCK_BOOTTIME);
 	metrics->start_unix_ns = clock_ns(CLOCK_REALTIME);
 	name_tracer(metrics);
 	if (!uname(&names))
@@ -110,17 +116,31 @@ void metrics__free(struct metrics *metrics)
 	free(metrics);
 }
 
-static struct metrics_run collect_run(const struct metrics *metrics, bool is_up)
+/* Without this the start would be in the future for hours after the clock was set back. */
+static void follow_clock(struct metrics *metrics, uint64_t now_unix_ns)
 {
+	uint64_t age_ns = clock_ns(CLOCK_BOOTTIME) - metrics->start_ns;
+	uint64_t start_ns = sub_saturating(now_unix_ns, age_ns);
+
+	if (metrics->start_unix_ns > now_unix_ns ||
+	    start_ns > add_saturating(metrics->start_unix_ns, CLOCK_SET_NS) ||
+	    metrics->start_unix_ns > add_saturating(start_ns, CLOCK_SET_NS))
+		metrics->start_unix_ns = start_ns;
+}
+
+static struct metrics_run collect_run(struct metrics *metrics, bool is_up)
+{
+	uint64_t now_unix_ns = clock_ns(CLOCK_REALTIME);
 	struct metrics_run run = {
 		.tracer = metrics->tracer,
-		.start_unix_ns = metrics->start_unix_ns,
-		.now_unix_ns = clock_ns(CLOCK_REALTIME),
+		.now_unix_ns = now_unix_ns,
 		.is_up = is_up,
 		.write_errors = metrics->write_errors,
 	};
 	struct rusage usage;
 
+	follow_clock(metrics, now_unix_ns);
+	run.start_unix_ns = metrics->start_unix_ns;
 	if (getrusage(RUSAGE_SELF, &usage))
 		return run;
 	run.cpu_ns = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_S +
@@ -271,6 +291,7 @@ struct metrics_sink {
 	const struct window *window;
 	uint64_t look_ns; /* when to look at it again */
 	uint64_t alive;	  /* its processes in the tally */
+	uint64_t skipped; /* its records that are counted there as skipped */
 };
 
 static struct metrics_tally *to_tally(struct sink *sink)
@@ -304,7 +325,7 @@ static int poll_window(struct sink *sink)
 	    !self->window->record.start_ns)
 		return 0;
 	self->look_ns = now_ns + LOOK_NS;
-	metrics_tally__see(tally, self->window, now_ns);
+	metrics_tally__see(tally, self->window, &self->skipped, now_ns);
 	vec_for_each (process, &self->window->processes)
 		alive += !(*process)->exit_ns;
 	tally->processes += alive - self->alive;
@@ -315,7 +336,9 @@ static int poll_window(struct sink *sink)
 static int finish(struct sink *sink, const struct window *window,
 		  const struct classifier *classifier)
 {
-	metrics_tally__see(to_tally(sink), window, window->end_ns);
+	struct metrics_sink *self = (struct metrics_sink *)sink;
+
+	metrics_tally__see(self->metrics->tally, window, &self->skipped, window->end_ns);
 	return 0;
 }
 

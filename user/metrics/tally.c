@@ -131,7 +131,6 @@ static void begin_window(struct metrics_tally *tally, uint64_t start_ns)
 	tally->is_open = true;
 	tally->window_start_ns = start_ns;
 	memset(tally->window_lost, 0, sizeof(tally->window_lost));
-	tally->window_skipped = 0;
 	tally->window_traced_ns = 0;
 	tally->window_steps = tally->window_calls = tally->window_cost_ns = 0;
 	tally->probes_ns = 0;
@@ -155,7 +154,6 @@ int metrics_tally__add_step(struct metrics_tally *tally, const struct window *wi
 		touch_series(tally, window, step->record.tgid, step->record.kind);
 	bool known = step_calls_known(step);
 	struct step_parts parts;
-	uint64_t end_ns;
 
 	if (!series)
 		return -ENOMEM;
@@ -171,9 +169,10 @@ int metrics_tally__add_step(struct metrics_tally *tally, const struct window *wi
 			add_saturating(series->parts_ns[known][i], parts.ns[i]);
 	if (!(step->record.header.flags & FBT_STEP_NO_GAP))
 		series->gap_ns = add_saturating(series->gap_ns, step->record.gap_ns);
-	end_ns = window__unix_ns(window, step->record.end_ns);
-	if (end_ns > series->last_step_ns)
-		series->last_step_ns = end_ns;
+	if (step->record.end_ns >= series->last_end_ns) {
+		series->last_end_ns = step->record.end_ns;
+		series->last_step_ns = window__unix_ns(window, series->last_end_ns);
+	}
 	count_probes(tally, step);
 	return 0;
 }
@@ -219,16 +218,32 @@ static void grow(uint64_t *sum, uint64_t *before, uint64_t seen)
 	*before = seen;
 }
 
-void metrics_tally__see(struct metrics_tally *tally, const struct window *window, uint64_t now_ns)
+/*
+ * The clock may have been set back since the last step. That it has been set on is not told from a
+ * suspend, after which the time of the step is still right.
+ */
+static void set_back(struct metrics_tally *tally, const struct window *window)
+{
+	vec_for_each (item, &tally->series) {
+		uint64_t unix_ns = window__unix_ns(window, (*item)->last_end_ns);
+
+		if (unix_ns < (*item)->last_step_ns)
+			(*item)->last_step_ns = unix_ns;
+	}
+}
+
+void metrics_tally__see(struct metrics_tally *tally, const struct window *window, uint64_t *skipped,
+			uint64_t now_ns)
 {
 	uint64_t start_ns = window->record.start_ns;
 
 	if (!touch_window(tally, start_ns))
 		return;
+	set_back(tally, window);
 	for (int i = 0; i < FBT_LOST_COUNT; i++)
 		grow(&tally->lost[i], &tally->window_lost[i], window->lost.count[i]);
 	grow(&tally->probe_cost_ns, &tally->window_cost_ns, estimate_cost_ns(tally, &window->cost));
-	grow(&tally->skipped, &tally->window_skipped,
+	grow(&tally->skipped, skipped,
 	     add_saturating(window->skipped_records, window->unkept_records));
 	grow(&tally->traced_ns, &tally->window_traced_ns,
 	     sub_saturating(window->end_ns ? window->end_ns : now_ns, start_ns));

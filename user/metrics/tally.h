@@ -35,7 +35,8 @@ struct metrics_series {
 	uint64_t unsteady; /* repeated or as usual */
 	uint64_t cause_steps[CAUSE_COUNT];
 	uint64_t cause_extra_ns[CAUSE_COUNT];
-	uint64_t last_step_ns; /* Unix time of the end of the last step */
+	uint64_t last_end_ns;  /* end of the last step, CLOCK_MONOTONIC */
+	uint64_t last_step_ns; /* the same as Unix time */
 };
 
 struct metrics_tally {
@@ -51,7 +52,6 @@ struct metrics_tally {
 	bool is_open;
 	uint64_t window_start_ns;
 	uint64_t window_lost[FBT_LOST_COUNT];
-	uint64_t window_skipped;
 	uint64_t window_traced_ns;
 	uint64_t window_steps; /* with probes of their own */
 	uint64_t window_calls; /* in steps */
@@ -76,9 +76,12 @@ int metrics_tally__add_hang(struct metrics_tally *tally, const struct window *wi
 
 /*
  * Takes what a window has lost so far. Several exports of one window tell the same losses, which
- * count once: the largest of each. now_ns: CLOCK_MONOTONIC, or the window's end.
+ * count once: the largest of each. But each export has records of its own that it could not read or
+ * keep, one that goes to all of them too: skipped has how many of this one are counted; the caller
+ * keeps it, 0 at first. now_ns: CLOCK_MONOTONIC, or the window's end.
  */
-void metrics_tally__see(struct metrics_tally *tally, const struct window *window, uint64_t now_ns);
+void metrics_tally__see(struct metrics_tally *tally, const struct window *window, uint64_t *skipped,
+			uint64_t now_ns);
 
 /* The window is closed. */
 void metrics_tally__close(struct metrics_tally *tally);

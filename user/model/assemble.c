@@ -71,6 +71,7 @@ struct assembler *assembler__new(const struct assembler_output *output)
 		assembler__free(assembler);
 		return NULL;
 	}
+	assembler->window->is_endless = output->is_endless;
 	return assembler;
 }
 

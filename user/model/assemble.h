@@ -3,6 +3,7 @@
 #ifndef FBT_MODEL_ASSEMBLE_H
 #define FBT_MODEL_ASSEMBLE_H
 
+#include <stdbool.h>
 #include "model/step.h"
 #include "model/window.h"
 
@@ -21,12 +22,13 @@ struct assembler_output {
 	 */
 	int (*on_call)(void *ctx, const struct window *window, const struct fbt_call *call);
 	void (*on_manual)(void *ctx); /* the user asks for an escalation */
-	/* A step hangs: it is in window->hangs, if that has room, and not among the steps yet. */
+	/* A step hangs: it is in window->hangs, and not among the steps yet. */
 	int (*on_hang)(void *ctx, const struct window *window, const struct fbt_hang *hang);
 	/* A record of fbt_gpu.h. Its facts about the process are in window->gpus by now. */
 	int (*on_gpu)(void *ctx, struct window *window, const struct fbt_header *event);
 	/* Everything has been passed on, and window->end_ns is set. */
 	int (*on_end)(void *ctx, struct window *window);
+	bool is_endless; /* of the window */
 	void *ctx;
 };
 

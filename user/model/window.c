@@ -425,10 +425,10 @@ struct process *window__touch_process(struct window *window, uint32_t tgid)
 }
 
 /* Whether a process can go: it has exited, and no step of it is still to come. */
-static bool is_idle(const struct process *process, uint64_t now_ns)
+static bool is_idle(const struct window *window, const struct process *process, uint64_t now_ns)
 {
-	return process->exit_ns && !process->has_steps && now_ns >= process->exit_ns &&
-	       now_ns - process->exit_ns >= STEPS_COME_NS;
+	return process->exit_ns && (!process->has_steps || window->is_endless) &&
+	       now_ns >= process->exit_ns && now_ns - process->exit_ns >= STEPS_COME_NS;
 }
 
 /*
@@ -445,7 +445,7 @@ static void forget_exited_processes(struct window *window, uint64_t now_ns)
 		bool is_reused =
 			i + 1 < count && window->processes.items[i + 1]->record.tgid == tgid;
 
-		if (!is_idle(process, now_ns)) {
+		if (!is_idle(window, process, now_ns)) {
 			window->processes.items[kept++] = process;
 			continue;
 		}
@@ -599,19 +599,21 @@ void window__pin_file(struct window *window, uint32_t id)
 void window__add_hang(struct window *window, const struct fbt_hang *hang,
 		      const struct fbt_stop_sender *sender)
 {
+	uint64_t place =
+		window->hang_count < WINDOW_HANGS_MAX ? window->hang_count : WINDOW_HANGS_MAX;
+
 	window__note_step(window, hang->tgid);
-	if (window->hang_count < WINDOW_HANGS_MAX) {
-		window->hangs[window->hang_count] = *hang;
-		window->hang_senders[window->hang_count] = *sender;
+	window->hangs[place] = *hang;
+	window->hang_senders[place] = *sender;
+	if (place < WINDOW_HANGS_MAX)
 		window__pin_file(window, hang->call.file);
-	}
 	window->hang_count++;
 }
 
 const struct fbt_stop_sender *window__hang_sender(const struct window *window,
 						  const struct fbt_hang *hang)
 {
-	for (uint64_t i = 0; i < window->hang_count && i < WINDOW_HANGS_MAX; i++) {
+	for (uint64_t i = 0; i < window->hang_count && i <= WINDOW_HANGS_MAX; i++) {
 		const struct fbt_hang *one = &window->hangs[i];
 
 		if (one->tgid == hang->tgid && one->tid == hang->tid &&

@@ -165,10 +165,10 @@ struct window {
 	uint64_t nameless_threads;		      /* threads whose names found no room */
 	struct file_table files;
 	struct fbt_explained explained[FBT_EXPLAIN_COUNT]; /* header.type 0: not needed */
-	struct fbt_hang hangs[WINDOW_HANGS_MAX];
-	uint64_t hang_count; /* of all */
+	struct fbt_hang hangs[WINDOW_HANGS_MAX + 1];	   /* beyond the first ones: the latest */
+	uint64_t hang_count;				   /* of all */
 	/* Of each that was stopped by a signal: who sent it. header.type 0: not known. */
-	struct fbt_stop_sender hang_senders[WINDOW_HANGS_MAX];
+	struct fbt_stop_sender hang_senders[WINDOW_HANGS_MAX + 1];
 	VEC(struct hang_look) hang_looks;
 	struct fbt_looks looks;
 	VEC(struct code) codes; /* by id */
@@ -176,6 +176,9 @@ struct window {
 	struct gpu_table gpus;
 	struct overflow *overflow;
 	uint64_t overflow_processes; /* not kept: more than WINDOW_PROCESSES_MAX */
+	/* Nothing names processes at the end: those that have exited make room, with steps or not.
+	 */
+	bool is_endless;
 	struct fbt_lost lost;
 	struct fbt_explain_lost explain_lost;
 	uint64_t unseen_calls; /* of all processes: struct fbt_unseen */

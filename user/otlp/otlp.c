@@ -696,6 +696,7 @@ struct otlp_sink {
 	const char *service;
 	struct otlp_client *client;
 	bool has_hangs; /* among what was queued */
+	struct hang_limit hangs;
 };
 
 static struct otlp_sink *to_otlp(struct sink *sink)
@@ -755,7 +756,7 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 	return end_piece(sink, &piece, spans);
 }
 
-/* As many as the report has. */
+/* Those that are on stderr. */
 static int write_hang(struct sink *sink, const struct window *window, const struct fbt_hang *hang)
 {
 	struct otlp_sink *otlp = to_otlp(sink);
@@ -763,7 +764,7 @@ static int write_hang(struct sink *sink, const struct window *window, const stru
 	uint32_t spans;
 	int err;
 
-	if (window->hang_count > WINDOW_HANGS_MAX)
+	if (!hang_limit_take(&otlp->hangs, hang->time_ns))
 		return 0;
 	err = begin_piece(&piece);
 	if (err)

@@ -183,7 +183,8 @@ struct pipeline *pipeline__new(const struct pipeline_options *options)
 					     .on_hang = write_hang,
 					     .on_gpu = merge_gpu,
 					     .on_end = merge_end,
-					     .ctx = pipeline};
+					     .ctx = pipeline,
+					     .is_endless = options->is_endless};
 	struct merge_output merged = {write_step, write_gpu, pipeline};
 
 	if (!pipeline)

@@ -17,6 +17,7 @@ struct pipeline_options {
 	struct classify_options classify;
 	uint32_t context; /* see evidence.h */
 	struct merge_options merge;
+	bool is_endless; /* no sink names processes at the end of the window (window.h) */
 };
 
 /* options are copied. NULL: -ENOMEM. */

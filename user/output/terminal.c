@@ -30,6 +30,7 @@ struct sink_alert {
 	struct escalation_thresholds thresholds;
 	bool suppressing; /* the rate limit is exceeded, which was logged */
 	bool names_process;
+	struct hang_limit hangs;
 };
 
 /* Local time of day. time_ns is of the records' clock. */
@@ -263,10 +264,18 @@ static void tell_of_threads(const struct window *window, const struct fbt_hang *
 
 static int write_hang(struct sink *sink, const struct window *window, const struct fbt_hang *hang)
 {
+	struct sink_alert *self = (struct sink_alert *)sink;
 	char text[HANG_TEXT_SIZE + 32] = "", described[HANG_TEXT_SIZE];
 	struct line line = {text, sizeof(text), 0};
 
-	if (log_level() < LOG_INFO || window->hang_count > WINDOW_HANGS_MAX)
+	if (!hang_limit_take(&self->hangs, hang->time_ns)) {
+		if (hang_limit_begins(&self->hangs))
+			log_info("more than %d hangs in an hour: further ones are neither shown "
+				 "nor sent, only counted, and in the profile",
+				 HANGS_TOLD_MAX);
+		return 0;
+	}
+	if (log_level() < LOG_INFO)
 		return 0;
 	hang_describe(hang, window, described);
 	add_time(&line, window, hang->time_ns);

@@ -241,6 +241,10 @@ static void become_child(pid_t parent, int signo, int fd)
 	prctl(PR_SET_PDEATHSIG, signo);
 	if (getppid() != parent)
 		_exit(EXIT_FAILURE);
+	/* Ctrl-C, a terminal that closes and timeout(1) are for watch alone, which stops us. */
+	(void)setpgid(0, 0);
+	/* From there a terminal with "stty tostop" would stop us at the first message. */
+	signal(SIGTTOU, SIG_IGN);
 	/* SIGUSR1 stays blocked, as main has it: a request that comes early waits. */
 	sigemptyset(&none);
 	sigaddset(&none, SIGUSR1);

@@ -91,20 +91,36 @@ static void sweep(const struct safe_file *file, bool is_own)
 	close(fd);
 }
 
+static void drop_message(void *ctx, enum log_level level, const char *message)
+{
+}
+
+/* A tracer that cannot write there says so itself; this comes with each end of an engine. */
+static int open_folder(struct safe_file *file, const char *path)
+{
+	struct log_diversion before =
+		log_divert((struct log_diversion){.take = drop_message, .ctx = NULL});
+	int err = safe_file_open(file, path);
+
+	log_divert(before);
+	return err;
+}
+
 void slots_sweep(const char *path, uint32_t used, uint32_t own)
 {
-	for (unsigned int slot = 1; path && slot <= SLOTS_MAX; slot++) {
-		struct safe_file file;
-		char *name;
+	struct safe_file folder;
 
-		if (used & UINT32_C(1) << slot)
-			continue;
-		name = slot_path(path, slot);
-		if (name && !safe_file_open(&file, name)) {
-			if (!file.is_foreign)
-				sweep(&file, own & UINT32_C(1) << slot);
-			safe_file_clear(&file);
-		}
+	if (!path || open_folder(&folder, path))
+		return;
+	for (unsigned int slot = 1; !folder.is_foreign && slot <= SLOTS_MAX; slot++) {
+		char *name = used & UINT32_C(1) << slot ? NULL : slot_path(path, slot);
+		struct safe_file file = {.path = name, .dir = folder.dir};
+		char *slash = name ? strrchr(name, '/') : NULL;
+
+		file.name = slash ? slash + 1 : name;
+		if (name)
+			sweep(&file, own & UINT32_C(1) << slot);
 		free(name);
 	}
+	safe_file_clear(&folder);
 }

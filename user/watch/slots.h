@@ -22,7 +22,7 @@ unsigned int slot_choose(uint32_t used);
  * it was killed before it could write that it has ended, and nobody else will. A file of a slot
  * that is not in own may be that of a tracer that somebody else has started: it is deleted only if
  * it was not written for SLOT_OLD_S. Only regular files of ours with metrics of ours; no link is
- * followed. path NULL: there are none.
+ * followed. path NULL: there are none. A folder that cannot be opened is passed over in silence.
  */
 void slots_sweep(const char *path, uint32_t used, uint32_t own);
 

@@ -16,6 +16,15 @@ static struct metrics_series *only(const struct metrics_tally *tally)
 	return tally->series.items[0];
 }
 
+/* By an export of which no records are skipped. */
+static void see(struct metrics_tally *tally, const struct window *window, uint64_t now_ns)
+{
+	uint64_t skipped = 0;
+
+	metrics_tally__see(tally, window, &skipped, now_ns);
+	assert_int_equal(skipped, 0);
+}
+
 static void a_step_is_of_its_engine_and_function(void **state)
 {
 	struct metrics_tally *tally = metrics_tally__new();
@@ -138,6 +147,29 @@ static void steps_of_an_unsteady_class_are_counted_apart(void **state)
 	metrics_tally__free(tally);
 }
 
+static void a_clock_that_is_set_back_takes_the_last_step_with_it(void **state)
+{
+	struct metrics_tally *tally = metrics_tally__new();
+	struct window *window = window_at(1000);
+	struct step step = step_of(ENGINE_PID, 0, 2000, 5000);
+	uint64_t set_ns = UINT64_C(1699990000000000000);
+
+	assert_int_equal(metrics_tally__add_step(tally, window, &step), 0);
+	window->clock = (struct fbt_clock){
+		.header.type = FBT_EVENT_CLOCK, .time_ns = 8000, .realtime_ns = set_ns};
+	see(tally, window, 9000);
+	assert_true(only(tally)->last_step_ns == set_ns - 1000);
+	step = step_of(ENGINE_PID, 0, 8000, 3000);
+	assert_int_equal(metrics_tally__add_step(tally, window, &step), 0);
+	assert_true(only(tally)->last_step_ns == set_ns + 3000);
+	/* One that ended before, and comes later. */
+	step = step_of(ENGINE_PID, 0, 8000, 1000);
+	assert_int_equal(metrics_tally__add_step(tally, window, &step), 0);
+	assert_true(only(tally)->last_step_ns == set_ns + 3000);
+	window__free(window);
+	metrics_tally__free(tally);
+}
+
 /* Several exports of a window tell the same losses; a second window begins at 0 again. */
 static void losses_only_grow(void **state)
 {
@@ -146,26 +178,50 @@ static void losses_only_grow(void **state)
 
 	first->lost.count[FBT_LOST_CALLS] = 5;
 	other->lost.count[FBT_LOST_CALLS] = 7;
-	metrics_tally__see(tally, first, 1500);
-	metrics_tally__see(tally, other, 1500);
+	see(tally, first, 1500);
+	see(tally, other, 1500);
 	assert_int_equal(tally->lost[FBT_LOST_CALLS], 7);
 	assert_true(tally->is_open);
 	first->end_ns = 2000;
-	metrics_tally__see(tally, first, 2500);
+	see(tally, first, 2500);
 	metrics_tally__close(tally);
 	assert_false(tally->is_open);
 	assert_int_equal(tally->traced_ns, 1000);
 	second->lost.count[FBT_LOST_CALLS] = 2;
-	metrics_tally__see(tally, second, 9500);
+	see(tally, second, 9500);
 	assert_int_equal(tally->lost[FBT_LOST_CALLS], 9);
 	assert_int_equal(tally->traced_ns, 1500);
 	assert_int_equal(tally->windows, 2);
-	metrics_tally__see(tally, first, 9900); /* late: changes nothing */
+	see(tally, first, 9900); /* late: changes nothing */
 	assert_int_equal(tally->windows, 2);
 	assert_int_equal(tally->traced_ns, 1500);
 	window__free(first);
 	window__free(other);
 	window__free(second);
+	metrics_tally__free(tally);
+}
+
+/* Each export has those of its process. */
+static void skipped_records_of_all_exports_add_up(void **state)
+{
+	struct metrics_tally *tally = metrics_tally__new();
+	struct window *first = window_at(1000), *other = window_at(1000);
+	uint64_t of_first = 0, of_other = 0;
+
+	first->skipped_records = 5;
+	other->skipped_records = 1;
+	other->unkept_records = 2;
+	for (int i = 0; i < 2; i++) {
+		metrics_tally__see(tally, first, &of_first, 1500);
+		metrics_tally__see(tally, other, &of_other, 1500);
+	}
+	assert_int_equal(tally->skipped, 8);
+	other->unkept_records = 3;
+	metrics_tally__see(tally, first, &of_first, 1600);
+	metrics_tally__see(tally, other, &of_other, 1600);
+	assert_int_equal(tally->skipped, 9);
+	window__free(first);
+	window__free(other);
 	metrics_tally__free(tally);
 }
 
@@ -180,14 +236,14 @@ static void the_cost_only_grows(void **state)
 	add_kind(window, 1, "decode");
 	assert_int_equal(metrics_tally__add_step(tally, window, &step), 0);
 	tally->probes_ns = 4000;
-	metrics_tally__see(tally, window, 3000);
+	see(tally, window, 3000);
 	assert_int_equal(tally->probe_cost_ns, 4000);
 	window->cost.header.size = sizeof(window->cost);
 	window->cost.step_ns = 3000;
-	metrics_tally__see(tally, window, 3000);
+	see(tally, window, 3000);
 	assert_int_equal(tally->probe_cost_ns, 4000);
 	assert_int_equal(metrics_tally__add_step(tally, window, &step), 0);
-	metrics_tally__see(tally, window, 3000);
+	see(tally, window, 3000);
 	assert_int_equal(tally->probe_cost_ns, 6000);
 	window__free(window);
 	metrics_tally__free(tally);
@@ -201,7 +257,9 @@ int main(void)
 		cmocka_unit_test(too_many_series_are_other_and_counted),
 		cmocka_unit_test(escalations_count_by_reason_and_cause),
 		cmocka_unit_test(steps_of_an_unsteady_class_are_counted_apart),
+		cmocka_unit_test(a_clock_that_is_set_back_takes_the_last_step_with_it),
 		cmocka_unit_test(losses_only_grow),
+		cmocka_unit_test(skipped_records_of_all_exports_add_up),
 		cmocka_unit_test(the_cost_only_grows),
 	};
 

@@ -137,6 +137,21 @@ static void processes_that_ended_without_a_step_make_room(void **state)
 	assert_false(window__has_ended(window, 13));
 }
 
+/* The tracer of a supervisor that starts engines for weeks. */
+static void in_a_window_without_an_end_processes_with_steps_make_room(void **state)
+{
+	struct window *window = fill(state);
+
+	window->is_endless = true;
+	window__note_step(window, 12);
+	window__note_step(window, 13);
+	window__end_process(window, 12, 5);
+	assert_int_equal(add_process(window, 5000, 6 + 5 * SECOND, "worker"), 0);
+	assert_string_equal(window__process(window, 5000)->comm, "worker");
+	assert_null(window__process(window, 12));
+	assert_string_equal(window__process(window, 13)->comm, "kept");
+}
+
 static void a_number_that_was_used_again_stays_known(void **state)
 {
 	struct window *window = *state;
@@ -564,6 +579,24 @@ static void the_file_of_a_hang_stays(void **state)
 	assert_null(window__file(window, 6));
 }
 
+static void who_stopped_the_latest_of_many_hangs_is_known(void **state)
+{
+	struct window *window = *state;
+	struct fbt_hang hang = {.tgid = 7};
+	struct fbt_stop_sender sender = {.header.type = FBT_EVENT_STOP_SENDER};
+
+	for (uint32_t i = 1; i <= 2 * WINDOW_HANGS_MAX; i++) {
+		hang.time_ns = i;
+		sender.sender = 100 + i;
+		window__add_hang(window, &hang, &sender);
+	}
+	assert_int_equal(window__hang_sender(window, &hang)->sender, 100 + 2 * WINDOW_HANGS_MAX);
+	hang.time_ns = 1;
+	assert_int_equal(window__hang_sender(window, &hang)->sender, 101);
+	hang.time_ns = WINDOW_HANGS_MAX + 1;
+	assert_null(window__hang_sender(window, &hang));
+}
+
 static inline const struct fbt_table *find_row(const struct row_table *table, uint32_t nr)
 {
 	vec_for_each (row, &table->rows) {
@@ -796,6 +829,7 @@ int main(void)
 		WINDOW_TEST(a_process_beyond_those_that_are_kept_is_counted),
 		WINDOW_TEST(a_process_that_is_not_kept_is_counted_once),
 		WINDOW_TEST(processes_that_ended_without_a_step_make_room),
+		WINDOW_TEST(in_a_window_without_an_end_processes_with_steps_make_room),
 		WINDOW_TEST(a_number_that_was_used_again_stays_known),
 		WINDOW_TEST(processes_that_are_kept_stay_known_when_others_are_not),
 		WINDOW_TEST(what_is_not_kept_is_not_taken_for_the_one_that_had_its_number),
@@ -832,6 +866,7 @@ int main(void)
 		cmocka_unit_test(files_that_are_all_in_use_make_room_by_their_age),
 		cmocka_unit_test(not_all_files_stay_until_the_end),
 		WINDOW_TEST(the_file_of_a_hang_stays),
+		WINDOW_TEST(who_stopped_the_latest_of_many_hangs_is_known),
 		cmocka_unit_test(the_busiest_threads_are_kept_and_the_others_added_up),
 		cmocka_unit_test(what_threads_that_run_steps_used_is_known_of_the_others_too),
 		cmocka_unit_test(the_sum_of_what_is_not_known_is_not_known),

@@ -11,6 +11,7 @@
 #include "collector_fixture.h"
 #include "base/json_read.h"
 #include "base/log.h"
+#include "judge/hang.h"
 #include "otlp_fixture.h"
 #include "otlp/otlp.h"
 
@@ -147,24 +148,43 @@ static void every_escalation_has_ids_of_its_own(void **state)
 			"otlp: 3 of 3 escalations were sent to http://127.0.0.1");
 }
 
-/* Of many the first ones: those that the report has. */
+static void hang(struct fixture *fixture, uint64_t time_ns)
+{
+	const struct fbt_hang hang = {
+		.tgid = 42, .tid = 43, .step_start_ns = START_NS, .time_ns = time_ns};
+	const struct fbt_stop_sender nobody = {.time_ns = 0};
+
+	window__add_hang(fixture->window, &hang, &nobody);
+	assert_int_equal(fixture->sink->write_hang(fixture->sink, fixture->window, &hang), 0);
+}
+
 static void a_hang_is_sent(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct fbt_hang hang = {
-		.tgid = 42, .tid = 43, .step_start_ns = START_NS, .time_ns = START_NS + 9};
 	struct json_object *body;
 
-	fixture->window->hang_count = 1;
-	assert_int_equal(fixture->sink->write_hang(fixture->sink, fixture->window, &hang), 0);
-	fixture->window->hang_count = WINDOW_HANGS_MAX + 1;
-	assert_int_equal(fixture->sink->write_hang(fixture->sink, fixture->window, &hang), 0);
+	hang(fixture, START_NS + 9);
 	body = take_body(fixture);
 	answer_well(fixture);
 	assert_string_equal(find_id(body, 0, "name"), "hang");
 	json_object_put(body);
 	finish(fixture);
 	assert_one_line(fixture->collector->errors, "otlp: 1 of 1 escalations and hangs were sent");
+}
+
+/* A window of watch is open for weeks. */
+static void of_many_hangs_each_hour_has_some_that_are_sent(void **state)
+{
+	struct fixture *fixture = *state;
+
+	close(fixture->collector->listener);
+	fixture->collector->listener = -1;
+	for (int i = 0; i < 2 * HANGS_TOLD_MAX; i++)
+		hang(fixture, START_NS + 9);
+	hang(fixture, START_NS + 7200 * NS_PER_S);
+	finish(fixture);
+	assert_non_null(strstr(stderr_text(fixture->collector->errors),
+			       "otlp: 33 of 33 escalations and hangs were not sent: "));
 }
 
 static void one_above_the_rate_limit_is_not_sent(void **state)
@@ -286,6 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(every_escalation_has_ids_of_its_own),
 		TEST(a_hang_is_sent),
+		TEST(of_many_hangs_each_hour_has_some_that_are_sent),
 		TEST(one_above_the_rate_limit_is_not_sent),
 		TEST(a_repeated_one_is_sent_and_says_so),
 		TEST(one_that_is_as_usual_is_sent_and_says_so),

@@ -10,6 +10,7 @@
 #include "escalation_fixture.h"
 #include "gpu_step_fixture.h"
 #include "base/log.h"
+#include "judge/hang.h"
 #include "judge/text.h"
 #include "output/terminal.h"
 #include "stderr_fixture.h"
@@ -467,6 +468,37 @@ static void one_that_is_as_usual_is_not_told(void **state)
 	assert_silent(fixture->errors);
 }
 
+/* The lines on stderr that begin a message of a hang. */
+static int hang_lines(struct fixture *fixture, uint64_t time_ns)
+{
+	const struct fbt_hang hang = {.tgid = 42, .tid = 43, .kind = 1, .time_ns = time_ns};
+	const struct fbt_stop_sender nobody = {.time_ns = 0};
+	const char *at;
+	int count = 0;
+
+	window__add_hang(fixture->window, &hang, &nobody);
+	assert_int_equal(fixture->sink->write_hang(fixture->sink, fixture->window, &hang), 0);
+	for (at = stderr_text(fixture->errors); (at = strstr(at, "hang: ")); at++)
+		count++;
+	return count;
+}
+
+/* A window of watch is open for weeks. */
+static void of_many_hangs_each_hour_has_some_that_are_told(void **state)
+{
+	struct fixture *fixture = *state;
+	const char *text, *limit = "more than 32 hangs in an hour: ";
+
+	for (int i = 1; i <= HANGS_TOLD_MAX; i++)
+		assert_int_equal(hang_lines(fixture, MS), i);
+	for (int i = 0; i < HANGS_TOLD_MAX; i++)
+		assert_int_equal(hang_lines(fixture, 2 * MS), HANGS_TOLD_MAX);
+	text = strstr(stderr_text(fixture->errors), limit);
+	assert_non_null(text);
+	assert_null(strstr(text + 1, limit));
+	assert_int_equal(hang_lines(fixture, 7200 * 1000 * MS), HANGS_TOLD_MAX + 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -503,6 +535,7 @@ int main(void)
 		TEST(an_escalation_of_no_step_is_told),
 		TEST(one_that_is_as_usual_is_not_told),
 		TEST(what_a_class_did_already_is_not_told_again),
+		TEST(of_many_hangs_each_hour_has_some_that_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,6 +147,17 @@ static void nothing_else_is_deleted(void **state)
 	slots_sweep(NULL, 0, OWN);
 }
 
+/* A folder that is missing and cannot be made is told by the tracers, not for each slot. */
+static void a_folder_that_cannot_be_opened_is_passed_over_in_silence(void **state)
+{
+	char path[256];
+
+	write_text("file", "");
+	snprintf(path, sizeof(path), "%s", path_of("file/llm.prom"));
+	slots_sweep(path, 0, OWN);
+	assert_silent(*state);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)
@@ -157,6 +168,7 @@ int main(void)
 		TEST(a_file_that_is_not_own_is_deleted_once_it_is_old),
 		TEST(a_tracer_that_has_ended_keeps_its_file),
 		TEST(nothing_else_is_deleted),
+		TEST(a_folder_that_cannot_be_opened_is_passed_over_in_silence),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
