@@ -65,6 +65,32 @@ static void reads_as_usual_take_nothing_from_tiny_writes(void **state)
 	free_step(&step);
 }
 
+/* Their reader stops for a while: a pipe takes none until there is room again. */
+static void a_few_writes_that_wait_are_not_tiny(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 100 * MS}};
+	struct cause cause;
+
+	name_file(*state, 2, S_IFIFO, "pipe:[5]");
+	for (uint64_t waits = 0; waits <= 3; waits++) {
+		struct step step = make_step(100 * MS);
+
+		write_tiny(&step, 40, 4000, 200 * US);
+		for (uint64_t i = 0; i < waits; i++) {
+			struct fbt_call *call = add_call(&step, "write", 90 * MS / waits);
+
+			call->header.flags |= FBT_CALL_BLOCKED;
+			call->file = 2;
+			call->ret = 100;
+		}
+		cause = find(*state, &step, &usual);
+		assert_int_equal(cause.kind, waits ? CAUSE_SOCKET_IO : CAUSE_TINY_WRITES);
+		assert_int_equal(cause.wants_waker, waits != 0);
+		assert_int_equal(cause.calls, 40 + waits);
+		free_step(&step);
+	}
+}
+
 static void writes_that_fail_are_not_tiny(void **state)
 {
 	struct step step = make_step(100 * MS);
@@ -237,6 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(many_tiny_writes_are_a_cause_of_their_own),
 		TEST(reads_as_usual_take_nothing_from_tiny_writes),
+		TEST(a_few_writes_that_wait_are_not_tiny),
 		TEST(writes_that_fail_are_not_tiny),
 		TEST(threads_claim_their_stacks_and_joins),
 		TEST(threads_claim_one_wait_and_one_unmap_each),
