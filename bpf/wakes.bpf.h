@@ -135,6 +135,10 @@ __noinline int note_wake(struct fbt_wait *wait, struct fbt_slot *slot, __u32 ind
 		*(volatile __u32 *)&wait->busy = 0;
 		return 0;
 	}
+	/* Until the wake before, another one may have had it. */
+	wait->waker.took_ns = wait->since_ns && wait->waker.wake_ns > wait->since_ns
+				      ? wait->waker.wake_ns
+				      : wait->since_ns;
 	wait->waker.wake_ns = slot->start_ns;
 	wait->waker.since_ns = slot->born_ns;
 	wait->waker.busy_ns = fbt_busy_ns(slot->busy, slot->start_ns);
@@ -220,6 +224,7 @@ static __always_inline void send_wake(struct fbt_slot *slot, __u64 address, __u6
 	wake->tgid = slot->tgid;
 	wake->tid = slot->tid;
 	wake->start_ns = start;
+	wake->since_ns = slot->nr == NR_FUTEX && slot->call_gil ? slot->gil_since_ns : 0;
 	if (__sync_lock_test_and_set(&wait->busy, 1)) {
 		/* Another thread wakes this address now: it did not end this wait. */
 		bpf_ringbuf_discard(wake, BPF_RB_NO_WAKEUP);

@@ -419,11 +419,13 @@ struct fbt_call {
 #define FBT_WAKE_LOCK 1 /* the waker gave back a lock, which it may have had all the time */
 #define FBT_WAKE_ALL  2 /* it woke all that waited, as the last thread at a barrier does */
 #define FBT_WAKE_GC   4 /* for most of the wait it collected the garbage of its interpreter */
+#define FBT_WAKE_ROW  8 /* the wait began with an earlier call, as one for the GIL */
 
 /*
  * Who ended a futex wait of a step, and what that thread did from the begin of the wait until it
- * woke the waiter. The parts sum up to wake_ns - start_ns. Sent before the step; of waits of at
- * least 0.1 ms only, and not of all of them.
+ * woke the waiter. The parts sum up to wake_ns - start_ns, with FBT_WAKE_ROW to more: they are
+ * those since the first call of the wait, or since the waker took the GIL. Sent before the step; of
+ * waits of at least 0.1 ms only, and not of all of them.
  */
 struct fbt_wake {
 	struct fbt_header header;

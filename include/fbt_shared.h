@@ -563,6 +563,7 @@ struct fbt_past {
 struct fbt_waker {
 	__u64 wake_ns;
 	__u64 since_ns; /* since when its calls are known; ~0: not known */
+	__u64 took_ns;	/* of the GIL: when it took it at the earliest; else 0 */
 	__u64 busy_ns;	/* as in fbt_past_call */
 	__u64 delay_ns;
 	__u64 cpu_ns;
@@ -652,6 +653,7 @@ struct fbt_ring_wake {
 	__u32 tgid;
 	__u32 tid; /* of the waiter */
 	__u64 start_ns;
+	__u64 since_ns; /* of a wait for the GIL: when the first of its calls began; else 0 */
 	struct fbt_waker waker;
 };
 

@@ -110,6 +110,9 @@ check_gil()
 		sum('which waited for a CPU' not in e for n, e in $evidence.items() if n % 20 == 8) and
 		sum('which was in clock_nanosleep' in e for n, e in $evidence.items() if n % 20 == 13) * 2 >=
 		sum('which waited for a CPU' not in e for n, e in $evidence.items() if n % 20 == 13)"
+	fact "$1: in all of the wait, not only in the last call of it" \
+		"sum('which was in clock_nanosleep' in e for n, e in $evidence.items() if n % 20 == 11) * 2 >=
+		sum('which waited for a CPU' not in e for n, e in $evidence.items() if n % 20 == 11)"
 }
 
 linked=

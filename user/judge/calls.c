@@ -167,6 +167,7 @@ static bool is_socket(const struct window *window, uint32_t id)
 #define FUTEX_OPERATION	  0x7f
 #define FUTEX_WAIT	  0
 #define FUTEX_WAIT_BITSET 9
+#define FUTEX_PRIVATE	  0x80
 
 /* As bpf/stalls.bpf.h counts them. Wakes of the same addresses are no waits. */
 static bool is_gil(const struct call_walk *walk)
@@ -221,6 +222,20 @@ static bool spend(uint32_t *credit)
 	return true;
 }
 
+/*
+ * Whether the call may have waited for a thread to end: that the kernel says, not a call of any
+ * thread, and only to those that wait as another process would, as pthread_join of glibc does.
+ */
+static bool may_join(const struct call_walk *walk)
+{
+	const struct fbt_call *call = walk->call;
+
+	if (!(walk->rule->traits & CALL_FUTEX) || walk->is_gil || walk->wake)
+		return false;
+	return call->header.flags & FBT_CALL_BLOCKED &&
+	       !(call->header.flags & FBT_CALL_ARGS && call->args[1] & FUTEX_PRIVATE);
+}
+
 static bool is_claimed(struct call_walk *walk)
 {
 	uint16_t traits = walk->rule->traits;
@@ -230,7 +245,7 @@ static bool is_claimed(struct call_walk *walk)
 		walk->stacks++;
 		return true;
 	}
-	if (traits & CALL_FUTEX && !walk->is_gil && walk->call->header.flags & FBT_CALL_BLOCKED)
+	if (may_join(walk))
 		return spend(&walk->joins);
 	if (traits & CALL_STACK_GONE)
 		return spend(&walk->stacks);

@@ -120,7 +120,8 @@ struct call_walk {
 /*
  * window and step are borrowed. claims: charges to CAUSE_THREAD_CHURN what a thread that the step
  * makes costs besides its clone, at most one call of each kind per thread: mapping and protecting
- * its stack before the clone, unmapping it and one blocked futex wait (the join) after.
+ * its stack before the clone, unmapping it and one blocked futex wait (the join) after. A wait that
+ * another thread ended is no join, nor is one with FUTEX_PRIVATE_FLAG.
  */
 void call_walk_begin(struct call_walk *walk, const struct window *window, const struct step *step,
 		     bool claims);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/arith.h"
 #include "base/stats.h"
@@ -12,14 +11,15 @@
 #include "judge/peers.h"
 #include "judge/short_calls.h"
 #include "judge/look.h"
+#include "judge/woken.h"
 #include "model/gpu.h"
 
 #define STORM_SIGNALS	10
 #define STORM_FACTOR	4
 #define TINY_WRITES_MIN 32
 #define TINY_BYTES	512
-/* Shorter waits are not looked at: FBT_LIMIT_MIN_NS of the kernel side. */
-#define WOKEN_MIN_NS 1000000
+/* Writes that take so many times as long as all do on average had to wait. */
+#define TINY_FACTOR 8
 /* The kernel charges memory in batches of 64 pages: half of the batches found the limit reached. */
 #define FAULTS_PER_HIT 128
 
@@ -204,10 +204,13 @@ static void name_shares(struct scope *scope, struct cause *cause)
 	cause->file_ns = share.ns;
 }
 
-/* Turns file or socket I/O into TINY_WRITES if they take most of its time. */
+/*
+ * Turns file or socket I/O into TINY_WRITES if they take most of its time: many of them, not a few
+ * that had to wait.
+ */
 static void find_tiny_writes(struct scope *scope, struct cause *cause)
 {
-	uint64_t calls = 0, bytes = 0, ns = 0, all_ns = 0, end = 0;
+	uint64_t calls = 0, bytes = 0, ns = 0, all_ns = 0, even_ns = 0, end = 0;
 	struct call_walk walk;
 
 	begin_scope(scope, &walk);
@@ -220,8 +223,15 @@ static void find_tiny_writes(struct scope *scope, struct cause *cause)
 		bytes = add_saturating(bytes, bytes_of(&walk, &end));
 		ns = add_saturating(ns, walk.ns);
 	}
-	scope->writes = calls >= TINY_WRITES_MIN && bytes / calls < TINY_BYTES &&
-			ns >= all_ns / 2 + all_ns % 2;
+	scope->writes = calls >= TINY_WRITES_MIN && bytes / calls < TINY_BYTES;
+	if (!scope->writes)
+		return;
+	begin_scope(scope, &walk);
+	while (next_in(scope, &walk)) {
+		if (walk.ns / TINY_FACTOR <= ns / calls)
+			even_ns = add_saturating(even_ns, walk.ns);
+	}
+	scope->writes = even_ns >= all_ns / 2 + all_ns % 2;
 	if (!scope->writes)
 		return;
 	cause->kind = CAUSE_TINY_WRITES;
@@ -449,45 +459,6 @@ static void set_stacks(const struct scope *scope, const struct call_walk *walk, 
 	set_looks(step, scope->window, &wait, cause);
 }
 
-/* It waited until it was woken, neither for a time nor in vain, and no other record says by whom.
- */
-static bool wants_waker(const struct call_walk *walk, uint64_t ns)
-{
-	const struct file *file = window__file(walk->window, walk->call->file);
-	bool is_answered = walk->rule->traits & CALL_ANSWERED;
-
-	if (walk->wake || ns < WOKEN_MIN_NS || !(walk->call->header.flags & FBT_CALL_BLOCKED))
-		return false;
-	/* Of a file on a disk: the disk. */
-	if (file && S_ISREG(file->record.mode))
-		return false;
-	if (walk->call->ret < 0 || (is_answered && !walk->call->ret))
-		return false;
-	return walk->cause != CAUSE_SLEEP || is_answered;
-}
-
-static void set_woken(const struct step *step, const struct call_walk *walk, uint64_t ns,
-		      struct cause *cause)
-{
-	const struct file *file = window__file(walk->window, walk->call->file);
-
-	cause->woken.header.type = 0;
-	cause->wants_waker = wants_waker(walk, ns);
-	if (!cause->wants_waker)
-		return;
-	vec_for_each (woken, &step->wokens) {
-		if (woken->start_ns == walk->call->start_ns)
-			cause->woken = *woken;
-	}
-	/*
-	 * Only what arrives by a packet is sent by somebody while an interrupt delivers it. A timer
-	 * may interrupt one who sends something to another.
-	 */
-	if (cause->woken.context == FBT_WOKEN_WHILE_SENDING &&
-	    (!(walk->rule->traits & CALL_ANSWERED) || (file && !S_ISSOCK(file->record.mode))))
-		cause->woken.context = FBT_WOKEN_BY_INTERRUPT;
-}
-
 /* Of the call that took longest: the waker of another one would not explain it. */
 static void find_woken(const struct scope *scope, struct cause *cause)
 {
@@ -499,7 +470,7 @@ static void find_woken(const struct scope *scope, struct cause *cause)
 		if (walk.ns <= longest_ns)
 			continue;
 		longest_ns = walk.ns;
-		set_woken(scope->step, &walk, walk.ns, cause);
+		cause_set_woken(scope->step, &walk, walk.ns, cause);
 	}
 }
 

@@ -167,7 +167,8 @@ struct cause {
  * Some causes replace the part that has grown most:
  * - THREAD_CHURN: in a step that made more threads than usual, each of them also claims the mapping
  *   and unmapping of its stack and one wait for its end, as far as those parts have grown.
- * - TINY_WRITES: 32 writes or more, of less than 512 bytes on average, took half of that part.
+ * - TINY_WRITES: 32 writes or more, of less than 512 bytes on average, took half of that part,
+ *   without those that took more than 8 times as long as all do on average.
  * - SIGNAL_STORM: that part is COMPUTE, and there were more than 10 signals, and more than 4 times
  *   the usual.
  * - UNKNOWN: that part is COMPUTE, and calls were not traced.

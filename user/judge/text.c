@@ -231,33 +231,43 @@ static void add_signals(struct line *line, const struct cause *cause, const stru
 	add_usual(line, cause);
 }
 
-/* What the waker did most of the time. True: it was in the call waker.nr. */
-static bool add_doing(struct line *line, const struct cause *cause, const struct window *window)
+/* What the waker did most of the time, and for how long. *words: NULL in the call waker.nr. */
+static uint64_t find_doing(const struct cause *cause, const char **words)
 {
-	char buffer[24];
 	const struct {
 		uint64_t ns;
 		const char *words;
 	} parts[] = {
-		{cause->waker.cpu_ns, "computed for"},
+		{cause->waker.cpu_ns, "computed"},
 		{cause->waker.call_ns, NULL},
-		{cause->waker.delay_ns, "waited for a CPU for"},
-		{cause->waker.stopped_ns, "was stopped for"},
-		{cause->waker.fault_ns, "waited for a disk in page faults for"},
-		{cause->waker.off_ns, "was off the CPU outside of calls for"},
+		{cause->waker.delay_ns, "waited for a CPU"},
+		{cause->waker.stopped_ns, "was stopped"},
+		{cause->waker.fault_ns, "waited for a disk in page faults"},
+		{cause->waker.off_ns, "was off the CPU outside of calls"},
 	};
 	size_t most = 0;
 
 	for (size_t i = 1; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (parts[i].ns > parts[most].ns)
 			most = i;
-	if (parts[most].words && parts[most].ns)
-		line_add(line, ", which %s %s", parts[most].words, FORMAT_TIME(parts[most].ns));
-	else if (parts[most].ns)
+	*words = parts[most].words;
+	return parts[most].ns;
+}
+
+/* True: it was in the call waker.nr. */
+static bool add_doing(struct line *line, const struct cause *cause, const struct window *window)
+{
+	char buffer[24];
+	const char *words;
+	uint64_t ns = find_doing(cause, &words);
+
+	if (words && ns)
+		line_add(line, ", which %s for %s", words, FORMAT_TIME(ns));
+	else if (ns)
 		line_add(line, ", which was in %s for %s",
 			 syscall_label((enum fbt_arch)window->record.arch, cause->waker.nr, buffer),
-			 FORMAT_TIME(parts[most].ns));
-	return !parts[most].words && parts[most].ns;
+			 FORMAT_TIME(ns));
+	return !words && ns;
 }
 
 /* The threads that were seen to hold locks, and for which process the last of them waited. */
@@ -639,20 +649,6 @@ static void add_transfer(struct line *line, const struct cause *cause)
 			 FORMAT_COUNT(cause->copies));
 }
 
-/* What it did most of the time in the waits that it ended. */
-static const char *holder_words(const struct cause *cause)
-{
-	uint64_t cpu_ns = cause->waker.cpu_ns;
-
-	if (cause->waker.flags & FBT_WAKE_GC)
-		return ", which collected garbage";
-	if (cause->waker.delay_ns > cpu_ns && cause->waker.delay_ns > cause->waker.call_ns)
-		return ", which waited for a CPU";
-	if (cause->waker.stopped_ns > cpu_ns)
-		return ", which was stopped";
-	return cause->waker.call_ns > cpu_ns ? NULL : ", which computed";
-}
-
 /* Whether the thread that gave the GIL back is the one of libferrum_python.so, by its name. */
 static bool is_library(const struct cause *cause, const struct window *window)
 {
@@ -664,9 +660,12 @@ static bool is_library(const struct cause *cause, const struct window *window)
 /* "waited 38.0 ms (usually none) for the GIL in 9 calls, 36.0 ms of it for thread 7331 "hog", …" */
 static void add_gil(struct line *line, const struct cause *cause, const struct window *window)
 {
-	const char *words = holder_words(cause);
+	bool has_collected = cause->waker.flags & FBT_WAKE_GC;
+	const char *words;
+	uint64_t ns = find_doing(cause, &words);
 	char buffer[24];
 
+	words = has_collected ? "collected garbage" : words;
 	add_measured(line, "waited", cause);
 	line_add(line, " for the GIL");
 	if (cause->calls_known)
@@ -688,12 +687,12 @@ static void add_gil(struct line *line, const struct cause *cause, const struct w
 	}
 	line_add(line, ", %s of it for ", FORMAT_TIME(cause->waker.ns));
 	look_add_thread(line, cause->waker.tid, window);
-	if (words)
-		line_add(line, "%s", words);
-	else
+	if (!words)
 		line_add(
 			line, ", which was in %s",
 			syscall_label((enum fbt_arch)window->record.arch, cause->waker.nr, buffer));
+	else if (ns || has_collected)
+		line_add(line, ", which %s", words);
 	add_seen(line, cause, !words, window);
 }
 

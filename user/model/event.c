@@ -126,10 +126,14 @@ static bool is_call_sound(const struct fbt_call *call)
 	       (!(call->header.flags & FBT_CALL_RUN) || is_run_sound(call));
 }
 
-/* The parts must not add up to more than the wait: others add them up without a check. */
+/*
+ * The parts must not add up to more than the wait: others add them up without a check. It is not
+ * known when a wait of several calls began.
+ */
 static bool is_wake_sound(const struct fbt_wake *wake)
 {
-	uint64_t left_ns = wake->wake_ns - wake->start_ns;
+	uint64_t begin_ns = wake->flags & FBT_WAKE_ROW ? 0 : wake->start_ns;
+	uint64_t left_ns = wake->wake_ns - begin_ns;
 	const uint64_t parts_ns[] = {wake->cpu_ns,     wake->delay_ns,	 wake->call_ns,
 				     wake->unknown_ns, wake->stopped_ns, wake->fault_wait_ns,
 				     wake->off_ns};

@@ -45,6 +45,15 @@ static const struct fbt_stop *find_stop_beside(const struct stop_table *table,
 	return longest;
 }
 
+/* A wait of several calls began before the last of them: as long ago as its parts add up to. */
+static uint64_t begin_of_wait(const struct fbt_wake *wake)
+{
+	uint64_t parts_ns = wake->cpu_ns + wake->delay_ns + wake->call_ns + wake->unknown_ns +
+			    wake->fault_wait_ns + wake->off_ns;
+
+	return min_u64(wake->start_ns, sub_saturating(wake->wake_ns, parts_ns));
+}
+
 /* Sets stopped_ns of a wake. The kernel side only knows that the thread was off its CPU. */
 static const struct fbt_stop *know_wake_stop(const struct stop_table *table, struct fbt_wake *wake)
 {
@@ -52,7 +61,7 @@ static const struct fbt_stop *know_wake_stop(const struct stop_table *table, str
 
 	if (!wake->off_ns)
 		return NULL;
-	stop = find_stop(table, wake->tgid, wake->waker_tid, wake->start_ns, wake->wake_ns);
+	stop = find_stop(table, wake->tgid, wake->waker_tid, begin_of_wait(wake), wake->wake_ns);
 	if (!stop)
 		return NULL;
 	wake->stopped_ns = min_u64(stop->stopped_ns, wake->off_ns);

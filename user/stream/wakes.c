@@ -9,6 +9,7 @@
 /* The walk back from the wake to the begin of the wait. */
 struct walk {
 	struct fbt_wake *wake;
+	uint64_t begin_ns; /* of the wait */
 	/* The time up to which the walk has come, and the waker's counters there. */
 	uint64_t at_ns;
 	uint64_t busy_ns;
@@ -70,7 +71,7 @@ static void walk_stretch(struct walk *walk, const struct fbt_past_call *from)
 	struct fbt_wake *wake = walk->wake;
 	uint64_t from_ns = from->end_ns, busy_ns = from->busy_ns, delay_ns = from->delay_ns;
 	uint64_t whole_ns = sub_saturating(walk->at_ns, from_ns);
-	uint64_t left_ns = sub_saturating(walk->at_ns, max_u64(from_ns, wake->start_ns));
+	uint64_t left_ns = sub_saturating(walk->at_ns, max_u64(from_ns, walk->begin_ns));
 	uint64_t part_ns = left_ns;
 
 	add_off(wake, take_u64(part_of(find_off_ns(walk, from), part_ns, whole_ns), &left_ns), from,
@@ -102,7 +103,7 @@ static void add_call(struct walk *walk, uint32_t nr, uint64_t ns)
 static void walk_call(struct walk *walk, const struct fbt_past_call *call)
 {
 	uint64_t begin_ns = sub_saturating(call->end_ns, call->duration_ns);
-	uint64_t left_ns = sub_saturating(walk->at_ns, max_u64(begin_ns, walk->wake->start_ns));
+	uint64_t left_ns = sub_saturating(walk->at_ns, max_u64(begin_ns, walk->begin_ns));
 
 	walk->wake->delay_ns += take_u64(call->call_delay_ns, &left_ns);
 	if (left_ns)
@@ -120,23 +121,33 @@ static void walk_call(struct walk *walk, const struct fbt_past_call *call)
  */
 static void walk_rest(struct walk *walk, const struct fbt_waker *waker)
 {
-	struct fbt_wake *wake = walk->wake;
-
 	/*
 	 * The counter of waits for a CPU also contains those before that time, which are not known
 	 * separately.
 	 */
 	if (waker->past.count <= FBT_PAST_CALLS && waker->since_ns < walk->at_ns &&
-	    walk->at_ns > wake->start_ns)
+	    walk->at_ns > walk->begin_ns)
 		walk_stretch(walk, &(struct fbt_past_call){.end_ns = waker->since_ns,
 							   .delay_ns = walk->delay_ns});
-	wake->unknown_ns = sub_saturating(walk->at_ns, wake->start_ns);
+	walk->wake->unknown_ns = sub_saturating(walk->at_ns, walk->begin_ns);
+}
+
+/*
+ * A wait for the GIL times out every few ms, and is made again: it began with the first of these
+ * calls. But what the waker did before it took the GIL kept nobody waiting.
+ */
+static uint64_t begin_of_wait(const struct fbt_ring_wake *from)
+{
+	if (!from->since_ns)
+		return from->start_ns;
+	return min_u64(from->start_ns, max_u64(from->since_ns, from->waker.took_ns));
 }
 
 void wake_split(const struct fbt_ring_wake *from, struct fbt_wake *wake)
 {
 	const struct fbt_waker *waker = &from->waker;
 	struct walk walk = {.wake = wake,
+			    .begin_ns = begin_of_wait(from),
 			    .at_ns = waker->wake_ns,
 			    .busy_ns = waker->busy_ns,
 			    .delay_ns = waker->delay_ns,
@@ -156,12 +167,14 @@ void wake_split(const struct fbt_ring_wake *from, struct fbt_wake *wake)
 				  .wake_ns = max_u64(waker->wake_ns, from->start_ns),
 				  .waker_tid = waker->past.tid,
 				  .flags = waker->flags};
-	for (uint32_t i = 1; i <= known && walk.at_ns > wake->start_ns; i++) {
+	if (walk.begin_ns < wake->start_ns)
+		wake->flags |= FBT_WAKE_ROW;
+	for (uint32_t i = 1; i <= known && walk.at_ns > walk.begin_ns; i++) {
 		const struct fbt_past_call *call =
 			&waker->past.calls[(waker->past.count - i) % FBT_PAST_CALLS];
 
 		walk_stretch(&walk, call);
-		if (walk.at_ns > wake->start_ns)
+		if (walk.at_ns > walk.begin_ns)
 			walk_call(&walk, call);
 	}
 	walk_rest(&walk, waker);

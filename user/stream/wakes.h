@@ -9,7 +9,8 @@
  * Splits the time from the begin of a wait until the wake by what the waker did. The calls of its
  * history are exact, and so is its time outside of calls between two of them. Of a stretch without
  * long calls that began before the wait, the short calls and the waits for a CPU are taken in
- * proportion. What is older than the history is unknown.
+ * proportion. What is older than the history is unknown. A wait for the GIL begins with the first
+ * of its calls, or when the waker took the GIL.
  */
 void wake_split(const struct fbt_ring_wake *from, struct fbt_wake *wake);
 

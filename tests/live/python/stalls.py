@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """An engine whose step is held up by its own interpreter: every 20th collects all garbage over a large heap,
-every 20th makes so many objects that the interpreter collects by itself, and three of 20 wait for a thread that
-keeps the GIL: in C code that computes or sleeps, or in a collection. Says ready, waits for its go, makes STEPS steps, and writes its own account, by
+every 20th makes so many objects that the interpreter collects by itself, and four of 20 wait for a thread that
+keeps the GIL: in C code that computes, or sleeps, or first sleeps and then computes, or in a collection. Says ready, waits for its go, makes STEPS steps, and writes its own account, by
 CLOCK_MONOTONIC: stalls.py TRUTH STEPS"""
-import ctypes, gc, json, os, select, sys, threading, time
+import ctypes, gc, itertools, json, os, select, sys, threading, time
 
 HOLD_US, SLEEP_US = 30000, 2000
-COLLECT, COMPUTE, SLEEP, OTHER, MAKE = 3, 8, 13, 16, 18  # of 20 steps
+COLLECT, COMPUTE, BOTH, SLEEP, OTHER, MAKE = 3, 8, 11, 13, 16, 18  # of 20 steps
 
 
 class Engine:
@@ -16,7 +16,7 @@ class Engine:
             x += i
         if n % 20 == COLLECT:
             collect(n)
-        elif n % 20 in (COMPUTE, SLEEP, OTHER):
+        elif n % 20 in (COMPUTE, BOTH, SLEEP, OTHER):
             wait(n)
         elif n % 20 == MAKE:
             make(n)
@@ -72,6 +72,8 @@ def hold():
         what = how.pop()
         if what == COMPUTE:
             sum(range(count))
+        elif what == BOTH:
+            sum(itertools.chain(map(usleep, [HOLD_US]), range(count // 4)))
         elif what == SLEEP:
             usleep(HOLD_US)
         else:

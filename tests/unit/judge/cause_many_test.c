@@ -2,6 +2,8 @@
 /* Causes that are many calls, each of them short: tiny writes, threads that are made, signals. */
 #include "cause_fixture.h"
 
+#define WAIT_PRIVATE 128
+
 static void write_tiny(struct step *step, uint64_t calls, uint64_t bytes, uint64_t ns)
 {
 	for (uint64_t i = 0; i < calls; i++) {
@@ -63,6 +65,32 @@ static void reads_as_usual_take_nothing_from_tiny_writes(void **state)
 	assert_int_equal(cause.time_ns - cause.usual_ns, 25 * MS);
 	assert_int_equal(cause.writes_ns, 25 * MS);
 	free_step(&step);
+}
+
+/* Their reader stops for a while: a pipe takes none until there is room again. */
+static void a_few_writes_that_wait_are_not_tiny(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 100 * MS}};
+	struct cause cause;
+
+	name_file(*state, 2, S_IFIFO, "pipe:[5]");
+	for (uint64_t waits = 0; waits <= 3; waits++) {
+		struct step step = make_step(100 * MS);
+
+		write_tiny(&step, 40, 4000, 200 * US);
+		for (uint64_t i = 0; i < waits; i++) {
+			struct fbt_call *call = add_call(&step, "write", 90 * MS / waits);
+
+			call->header.flags |= FBT_CALL_BLOCKED;
+			call->file = 2;
+			call->ret = 100;
+		}
+		cause = find(*state, &step, &usual);
+		assert_int_equal(cause.kind, waits ? CAUSE_SOCKET_IO : CAUSE_TINY_WRITES);
+		assert_int_equal(cause.wants_waker, waits != 0);
+		assert_int_equal(cause.calls, 40 + waits);
+		free_step(&step);
+	}
 }
 
 static void writes_that_fail_are_not_tiny(void **state)
@@ -127,6 +155,37 @@ static void threads_claim_one_wait_and_one_unmap_each(void **state)
 	assert_int_equal(cause.calls, 4);
 	assert_int_equal(cause.blocked, 2);
 	assert_int_equal(cause.lock, 0x10);
+	free_step(&step);
+}
+
+/* A pool grows by a thread, which nobody joins. */
+static void a_thread_claims_no_wait_that_another_thread_ended(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 100 * MS}};
+	struct step step = make_step(400 * MS);
+	struct fbt_wake wake = {.tgid = 7,
+				.tid = 7,
+				.waker_tid = 8,
+				.flags = FBT_WAKE_LOCK,
+				.call_ns = 300 * MS,
+				.nr_ns = 300 * MS,
+				.nr = nr_of("read")};
+	struct cause cause;
+
+	make_thread(&step, MS, MS / 10, 0);
+	step.calls.items[5].header.flags = FBT_CALL_ARGS;
+	wake.start_ns = wait_on(&step, 0x10, 300 * MS)->start_ns;
+	wake.wake_ns = wake.start_ns + 300 * MS;
+	assert_int_equal(vec_push(&step.wakes, wake), 0);
+	cause = find(*state, &step, &usual);
+	assert_int_equal(cause.kind, CAUSE_LOCK_CONTENTION);
+	assert_int_equal(cause.waker.tid, 8);
+	assert_int_equal(cause.lock, 0x10);
+	/* Nor one of which it is not known who ended it, if that cannot have been the kernel. */
+	vec_free(&step.wakes);
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_THREAD_CHURN);
+	step.calls.items[step.calls.count - 1].args[1] = WAIT_PRIVATE;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_LOCK_CONTENTION);
 	free_step(&step);
 }
 
@@ -237,9 +296,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(many_tiny_writes_are_a_cause_of_their_own),
 		TEST(reads_as_usual_take_nothing_from_tiny_writes),
+		TEST(a_few_writes_that_wait_are_not_tiny),
 		TEST(writes_that_fail_are_not_tiny),
 		TEST(threads_claim_their_stacks_and_joins),
 		TEST(threads_claim_one_wait_and_one_unmap_each),
+		TEST(a_thread_claims_no_wait_that_another_thread_ended),
 		TEST(mappings_far_from_a_clone_are_no_stacks),
 		TEST(as_many_threads_as_usual_claim_nothing),
 		TEST(one_more_thread_claims_no_more_than_has_grown),

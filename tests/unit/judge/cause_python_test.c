@@ -135,6 +135,33 @@ static void a_holder_in_a_call_is_named_with_it(void **state)
 			 CAUSE_GIL);
 }
 
+static void what_the_holder_did_most_of_the_time_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = wait_for(fixture, 4, 8);
+
+	assert_int_equal(cause_of(fixture, "waited 23.0 ms (usually none) for the GIL in 5 calls, "
+					   "23.0 ms of it for thread 8 \"hog\""),
+			 CAUSE_GIL);
+	wake->cpu_ns = MS;
+	wake->fault_wait_ns = 2 * MS;
+	assert_int_equal(cause_of(fixture, "waited 23.0 ms (usually none) for the GIL in 5 calls, "
+					   "23.0 ms of it for thread 8 \"hog\", which waited for a "
+					   "disk in page faults"),
+			 CAUSE_GIL);
+	wake->off_ns = 3 * MS;
+	assert_int_equal(cause_of(fixture, "waited 23.0 ms (usually none) for the GIL in 5 calls, "
+					   "23.0 ms of it for thread 8 \"hog\", which was off the "
+					   "CPU outside of calls"),
+			 CAUSE_GIL);
+	wake->stopped_ns = 4 * MS;
+	wake->call_ns = wake->nr_ns = 5 * MS;
+	assert_int_equal(cause_of(fixture, "waited 23.0 ms (usually none) for the GIL in 5 calls, "
+					   "23.0 ms of it for thread 8 \"hog\", which was in "
+					   "clock_nanosleep"),
+			 CAUSE_GIL);
+}
+
 static void a_holder_in_calls_of_several_waits_is_named_with_them(void **state)
 {
 	struct fixture *fixture = *state;
@@ -291,6 +318,7 @@ int main(void)
 		TEST(a_wait_for_the_gil_begins_with_its_first_call),
 		TEST(the_holder_is_the_one_that_ended_the_last_of_its_waits),
 		TEST(a_holder_in_a_call_is_named_with_it),
+		TEST(what_the_holder_did_most_of_the_time_is_told),
 		TEST(a_holder_in_calls_of_several_waits_is_named_with_them),
 		TEST(a_holder_that_collected_is_named_for_that),
 		TEST(of_several_holders_the_one_is_named_that_kept_it_longest),

@@ -319,6 +319,19 @@ static void decode_refuses_a_wake_of_more_than_its_wait(void **state)
 	assert_int_equal(decode(stream), -EBADMSG);
 }
 
+/* It began with an earlier call, but not before the machine. */
+static void a_wake_of_several_calls_may_have_more(void **state)
+{
+	struct stream *stream = *state;
+	struct fbt_wake *wake = add_wake(stream);
+
+	wake->flags = FBT_WAKE_ROW;
+	wake->unknown_ns = 100;
+	assert_int_equal(decode(stream), sizeof(*wake));
+	wake->unknown_ns = 101;
+	assert_int_equal(decode(stream), -EBADMSG);
+}
+
 static void decode_refuses_a_wake_whose_parts_overflow(void **state)
 {
 	struct stream *stream = *state;
@@ -763,6 +776,7 @@ int main(void)
 		STREAM_TEST(decode_refuses_a_row_that_does_not_add_up),
 		STREAM_TEST(decode_refuses_a_peer_that_did_more_than_its_time),
 		STREAM_TEST(decode_refuses_a_wake_of_more_than_its_wait),
+		STREAM_TEST(a_wake_of_several_calls_may_have_more),
 		STREAM_TEST(decode_refuses_a_wake_whose_parts_overflow),
 		STREAM_TEST(decode_refuses_a_wake_before_its_wait),
 		STREAM_TEST(decode_refuses_a_call_of_a_wake_that_is_longer_than_all),

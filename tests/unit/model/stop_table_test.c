@@ -108,6 +108,20 @@ static void a_step_has_the_longest_stop_beside_it(void **state)
 	assert_int_equal(fixture->step.wakes.items[0].stopped_ns, 0);
 }
 
+/* From 1100 on, by its parts: the record has only its last call. */
+static void a_wait_of_several_calls_has_the_stops_of_all_of_them(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wake(fixture, WORKER, 700);
+
+	wake->flags = FBT_WAKE_ROW;
+	add(fixture, WORKER, 1099, 500);
+	add(fixture, WORKER, 1150, 400);
+	stop_table_join(&fixture->table, &fixture->step);
+	assert_int_equal(wake->stopped_ns, 400);
+	assert_int_equal(wake->off_ns, 300);
+}
+
 static void a_worker_was_stopped_as_far_as_it_was_off_its_cpu(void **state)
 {
 	struct fixture *fixture = *state;
@@ -249,6 +263,7 @@ int main(void)
 		TEST(of_several_looks_at_a_step_the_latest_counts),
 		TEST(a_step_that_nobody_stopped_has_no_stop),
 		TEST(a_step_has_the_longest_stop_beside_it),
+		TEST(a_wait_of_several_calls_has_the_stops_of_all_of_them),
 		TEST(a_worker_was_stopped_as_far_as_it_was_off_its_cpu),
 		TEST(the_steps_own_stop_comes_first),
 		TEST(the_oldest_stops_are_forgotten),
