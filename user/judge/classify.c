@@ -211,14 +211,14 @@ static double transfer_percent(const struct step *step)
 }
 
 static void hold_against(const struct classifier *classifier, const struct class_history *history,
-			 const struct step *step, const struct cause_times *times,
+			 uint64_t key, const struct step *step, const struct cause_times *times,
 			 struct verdict *verdict)
 {
 	const struct escalation_thresholds *thresholds = &classifier->options.thresholds;
 	uint64_t work_ns = cause_work_ns(times), rest_ns, base_ns;
 	bool over, far_over;
 
-	rest_ns = verdict->nearest ? class_history__rest_for_ns(history, work_ns)
+	rest_ns = verdict->nearest ? class_history__rest_for_ns(history, key, work_ns)
 				   : class_history__usual_rest_ns(history);
 	base_ns = add_saturating(work_ns, rest_ns);
 	verdict->judged = true;
@@ -246,7 +246,8 @@ static void hold_against(const struct classifier *classifier, const struct class
 }
 
 static struct verdict judge(struct classifier *classifier, const struct class_history *history,
-			    bool nearest, const struct step *step, const struct cause_times *times)
+			    bool nearest, uint64_t key, const struct step *step,
+			    const struct cause_times *times)
 {
 	struct verdict verdict = {.nearest = nearest,
 				  .actual_ns = step_total_ns(step),
@@ -255,7 +256,7 @@ static struct verdict judge(struct classifier *classifier, const struct class_hi
 				  .drop_percent = (double)NAN};
 
 	if (class_history__is_known(history) && !step_end_is_late(step))
-		hold_against(classifier, history, step, times, &verdict);
+		hold_against(classifier, history, key, step, times, &verdict);
 	if (classifier->manual) {
 		if (verdict.judged && !nearest && isnan(verdict.cv_percent))
 			verdict.cv_percent = class_history__cv_percent(history);
@@ -472,7 +473,7 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 	/* Work beyond that of the standard may be no work. */
 	if (known != history && class_history__is_known(known))
 		cause_blame(step, class_history__usual_work_ns(known), &times);
-	verdict = judge(classifier, known, known != history, step, &times);
+	verdict = judge(classifier, known, known != history, key, step, &times);
 	if (verdict.judged)
 		classifier->counts.judged++;
 	else
