@@ -673,17 +673,6 @@ static void find_storm(const struct step *step, const struct cause_times *times,
 	cause->kind = CAUSE_SIGNAL_STORM;
 }
 
-/* The longest that a thread may have waited for its cgroups' CPU limits. */
-static uint64_t throttled_ns(const struct fbt_step_limits *limits)
-{
-	/* The sum is that of several CPUs, but no wait is longer than the rest of its period. */
-	uint64_t periods = (uint64_t)limits->throttled_periods + 1, most_ns;
-
-	if (!limits->period_ns || __builtin_mul_overflow(periods, limits->period_ns, &most_ns))
-		return limits->throttled_ns;
-	return min_u64(limits->throttled_ns, most_ns);
-}
-
 /*
  * Page faults of those that lacked the memory: the step's own, and those of threads for which it
  * waited while they waited for a disk in some of them.
@@ -711,7 +700,7 @@ static void find_limit(const struct step *step, struct cause *cause)
 
 	cause->limits = *limits;
 	if (cause->kind == CAUSE_RUN_QUEUE && limits->throttled_ns &&
-	    throttled_ns(limits) >= grown_ns / 2 + grown_ns % 2)
+	    step_throttled_ns(limits) >= grown_ns / 2 + grown_ns % 2)
 		cause->kind = CAUSE_CPU_LIMIT;
 	else if (faulted && cause_is_memory_limit(limits, all_faults(cause)))
 		cause->kind = CAUSE_MEMORY_LIMIT;
