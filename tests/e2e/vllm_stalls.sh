@@ -61,7 +61,11 @@ says="[(t['kind'], [(H.get(s['step'], {}).get('cause'), H.get(s['step'], {}).get
 	for s in S if s['kind'] == 'EngineCore.step' and
 	s['start_us'] <= t['begin_us'] - W['epoch_monotonic_us'] < s['start_us'] + s['us']['total']]) for t in T]"
 echo "# EngineCore: $(q "$says")"
-for pair in gc:computed lock:asleep starved:no_cpu stopped:stopped; do
+# A collection is computing in a step of the worker, which is judged itself: EngineCore's step is right to wait.
+fact 'gc: of EngineCore nothing else is said than that the worker computed' \
+	"all(len(found) == 1 and found[0] in ((None, None, None), ('peer_process', $WORKER, 'computed'))
+		for kind, found in $says if kind == 'gc')"
+for pair in lock:asleep starved:no_cpu stopped:stopped; do
 	fact "${pair%:*}: EngineCore names the worker, which was ${pair#*:}" \
 		"[found for kind, found in $says if kind == '${pair%:*}'] ==
 		 $COUNT * [[('peer_process', $WORKER, '${pair#*:}')]]"

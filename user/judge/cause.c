@@ -22,6 +22,8 @@
 #define TINY_FACTOR 8
 /* The kernel charges memory in batches of 64 pages: half of the batches found the limit reached. */
 #define FAULTS_PER_HIT 128
+/* The most that a page fault takes on a CPU, with the kernel freeing memory in it. */
+#define FAULT_MOST_NS 200000
 
 /*
  * Moves what new threads cost besides their clone to THREAD_CHURN, but no more than the other parts
@@ -644,17 +646,6 @@ static void find_storm(const struct step *step, const struct cause_times *times,
 	cause->kind = CAUSE_SIGNAL_STORM;
 }
 
-/* The longest that a thread may have waited for its cgroups' CPU limits. */
-static uint64_t throttled_ns(const struct fbt_step_limits *limits)
-{
-	/* The sum is that of several CPUs, but no wait is longer than the rest of its period. */
-	uint64_t periods = (uint64_t)limits->throttled_periods + 1, most_ns;
-
-	if (!limits->period_ns || __builtin_mul_overflow(periods, limits->period_ns, &most_ns))
-		return limits->throttled_ns;
-	return min_u64(limits->throttled_ns, most_ns);
-}
-
 /*
  * Page faults of those that lacked the memory: the step's own, and those of threads for which it
  * waited while they waited for a disk in some of them.
@@ -671,6 +662,14 @@ bool cause_is_memory_limit(const struct fbt_step_limits *limits, uint64_t faults
 	       (uint64_t)limits->memory_hits * FAULTS_PER_HIT >= faults;
 }
 
+/* Whether page faults may be half of what the step computed too long. */
+static bool may_be_faults(const struct cause *cause, uint64_t grown_ns)
+{
+	uint64_t most_ns = add_saturating(cause->fault_wait_ns, all_faults(cause) * FAULT_MOST_NS);
+
+	return most_ns >= (cause->is_usual ? cause->over_ns : grown_ns) / 2;
+}
+
 /* Limits explain why there was no CPU, or why memory had to be fetched again. */
 static void find_limit(const struct step *step, struct cause *cause)
 {
@@ -678,11 +677,12 @@ static void find_limit(const struct step *step, struct cause *cause)
 	uint64_t grown_ns = sub_saturating(cause->time_ns, cause->usual_ns);
 	bool other = cause->kind != CAUSE_PAGE_FAULTS;
 	bool faulted = cause->kind == CAUSE_PAGE_FAULTS || cause->kind == CAUSE_OFF_CPU ||
-		       (cause->kind == CAUSE_COMPUTE && cause->major_faults);
+		       (cause->kind == CAUSE_COMPUTE && cause->major_faults &&
+			may_be_faults(cause, grown_ns));
 
 	cause->limits = *limits;
 	if (cause->kind == CAUSE_RUN_QUEUE && limits->throttled_ns &&
-	    throttled_ns(limits) >= grown_ns / 2 + grown_ns % 2)
+	    step_throttled_ns(limits) >= grown_ns / 2 + grown_ns % 2)
 		cause->kind = CAUSE_CPU_LIMIT;
 	else if (faulted && cause_is_memory_limit(limits, all_faults(cause)))
 		cause->kind = CAUSE_MEMORY_LIMIT;

@@ -174,9 +174,10 @@ struct cause {
  * - UNKNOWN: that part is COMPUTE, and calls were not traced.
  * - CPU_LIMIT: that part is RUN_QUEUE, and the cgroups of the step were throttled for at least half
  *   of its growth.
- * - MEMORY_LIMIT: that part is PAGE_FAULTS, OFF_CPU, or COMPUTE with faults that waited for a disk,
- *   and the cgroups reached their memory limit at least once per 128 page faults: of the step, and
- *   of threads for which it waited while they waited for a disk in some of them.
+ * - MEMORY_LIMIT: that part is PAGE_FAULTS, OFF_CPU, or COMPUTE with faults that waited for a disk
+ *   and may be half of its growth, and the cgroups reached their memory limit at least once per 128
+ * page faults: of the step, and of threads for which it waited while they waited for a disk in some
+ * of them.
  * - PEER_PROCESS: that part is SLEEP, SOCKET_IO or LOCK_CONTENTION, one wait is most of its growth,
  *   and what another process did (judge/peers.h) explains most of that wait.
  *

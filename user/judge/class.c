@@ -220,15 +220,26 @@ uint64_t class_history__usual_rest_ns(const struct class_history *history)
 	return median_of(history, history->rests);
 }
 
-uint64_t class_history__rest_for_ns(const struct class_history *history, uint64_t work_ns)
+/* How many times more there is to do in a step of the key, by the argument of both. */
+static double size_ratio(const struct class_history *history, uint64_t key)
+{
+	int buckets = (int)(key & KEY_BUCKET) - (int)(history->key & KEY_BUCKET);
+
+	return key & history->key & KEY_BY_ARGUMENT ? ldexp(1, buckets) : 1;
+}
+
+uint64_t class_history__rest_for_ns(const struct class_history *history, uint64_t key,
+				    uint64_t work_ns)
 {
 	uint64_t rest_ns = class_history__usual_rest_ns(history);
 	uint64_t usual_ns = class_history__usual_work_ns(history);
-	double share;
+	double ratio = size_ratio(history, key), share;
 
-	if (!usual_ns || work_ns <= usual_ns)
+	if (usual_ns)
+		ratio = fmax(ratio, (double)work_ns / (double)usual_ns);
+	if (ratio <= 1)
 		return rest_ns;
-	share = (double)rest_ns * ((double)work_ns / (double)usual_ns);
+	share = (double)rest_ns * ratio;
 	return share < (double)UINT64_MAX ? (uint64_t)share : UINT64_MAX;
 }
 
@@ -438,7 +449,7 @@ static bool is_anomaly(const struct search *search, struct class_history *histor
 		work_ns = min_u64(work_ns, undisturbed_work_ns(history, standard));
 	history->is_anomaly =
 		standard && is_inefficient((double)work_ns + (double)class_history__rest_for_ns(
-								     standard, work_ns),
+								     standard, key, work_ns),
 					   actual_ns, search->efficiency_percent);
 	return history->is_anomaly;
 }
@@ -452,7 +463,8 @@ static double bad_interval_of(const struct search *search, const struct class_hi
 {
 	const struct class_history *rare = search->rare;
 	uint64_t work_ns = class_history__usual_work_ns(rare);
-	double budget_ns = (double)work_ns + (double)class_history__rest_for_ns(standard, work_ns);
+	double budget_ns = (double)work_ns +
+			   (double)class_history__rest_for_ns(standard, search->key, work_ns);
 	uint32_t efficient = (uint32_t)first_index(
 		i, rare->count,
 		is_inefficient(budget_ns, (double)work_ns + (double)rare->rests[i],

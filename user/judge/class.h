@@ -42,10 +42,12 @@ uint64_t class_history__usual_work_ns(const struct class_history *history);
 uint64_t class_history__usual_rest_ns(const struct class_history *history);
 
 /*
- * What a step of another class with this work may spend on the rest: the usual rest of this class,
- * in proportion to the work if that is more than usual here.
+ * What a step of another class, with that key and this work, may spend on the rest: the usual rest
+ * of this class, in proportion to the work if that is more than usual here. For classes by an
+ * argument also in proportion to that, by powers of two: the larger of both.
  */
-uint64_t class_history__rest_for_ns(const struct class_history *history, uint64_t work_ns);
+uint64_t class_history__rest_for_ns(const struct class_history *history, uint64_t key,
+				    uint64_t work_ns);
 
 /*
  * CV, as cbtop's calculate_latency_stats computes it, of the steps with their work held constant:

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "judge/calls.h"
 #include "judge/class.h"
+#include "judge/peers.h"
 #include "judge/slow_functions.h"
 #include "model/gpu.h"
 #include "model/syscalls.h"
@@ -235,6 +236,19 @@ static uint64_t usual_without_gpu_ns(const struct place *place)
 	return max_u64(known_usual_ns(place->standard), known_usual_ns(place->memory));
 }
 
+/* The reasons by the budget. Without a CV that is known, the class is taken to be steady. */
+static uint32_t find_slow(const struct escalation_thresholds *thresholds,
+			  const struct verdict *verdict)
+{
+	double cv_percent = verdict->cv_percent;
+
+	if (!is_far_over(verdict, thresholds->cv_percent))
+		cv_percent = (double)NAN;
+	if (!is_over(verdict))
+		return 0;
+	return bits_of(escalation_reason(thresholds, cv_percent, efficiency_of(verdict)));
+}
+
 static void hold_against(const struct classifier *classifier, const struct place *place,
 			 const struct step *step, const struct cause_times *times,
 			 struct verdict *verdict)
@@ -244,7 +258,7 @@ static void hold_against(const struct classifier *classifier, const struct place
 	uint64_t work_ns = cause_work_ns(times), rest_ns, base_ns;
 	bool over, far_over;
 
-	rest_ns = verdict->nearest ? class_history__rest_for_ns(history, work_ns)
+	rest_ns = verdict->nearest ? class_history__rest_for_ns(history, place->key, work_ns)
 				   : class_history__usual_rest_ns(history);
 	base_ns = add_saturating(work_ns, rest_ns);
 	if (place->gpu_lost && verdict->actual_ns > base_ns)
@@ -264,9 +278,7 @@ static void hold_against(const struct classifier *classifier, const struct place
 		   is_far_over(verdict, thresholds->cv_percent);
 	if (far_over)
 		verdict->cv_percent = class_history__cv_percent(history);
-	if (over)
-		verdict->fired = bits_of(
-			escalation_reason(thresholds, verdict->cv_percent, efficiency_of(verdict)));
+	verdict->fired = find_slow(thresholds, verdict);
 	if (over && is_cliff(classifier, history, step, times, verdict, base_ns))
 		verdict->fired |= BIT(ESCALATION_MEMORY_CLIFF);
 	if (escalation_gpu_transfer_fires(thresholds, transfer_percent(step)))
@@ -393,7 +405,29 @@ static void show(struct classifier *classifier, struct class_history *history,
 		class_history__mark_told(history);
 }
 
-static void escalate(struct classifier *classifier, const struct window *window,
+/*
+ * Whether the step is slow only because a process that is judged itself had more to do, in a step
+ * of its own: that wait is work, as one for a thread that computes is.
+ */
+static bool is_work_of_peer(const struct classifier *classifier, const struct verdict *verdict,
+			    const struct cause *cause)
+{
+	const uint32_t slow = BIT(ESCALATION_CV_EXCEEDED) | BIT(ESCALATION_EFFICIENCY_LOW);
+	const struct fbt_peer *peer = &cause->peer.record;
+	struct verdict without = *verdict;
+	uint64_t computed_ns;
+
+	if (cause->kind != CAUSE_PEER_PROCESS || !peer->kind || cause->peer.beyond.header.type ||
+	    verdict->budget_given || verdict->fired & ~slow)
+		return false;
+	computed_ns = peer_computed_ns(peer, cause->peer_ns);
+	without.budget_ns =
+		add_saturating(without.budget_ns, sub_saturating(computed_ns, cause->usual_ns));
+	return !find_slow(&classifier->options.thresholds, &without);
+}
+
+/* Whether the step is escalated: its cause may say that nothing is wrong with it. */
+static bool escalate(struct classifier *classifier, const struct window *window,
 		     const struct step *step, const struct cause_times *times,
 		     struct class_history *history, const struct verdict *verdict)
 {
@@ -401,7 +435,7 @@ static void escalate(struct classifier *classifier, const struct window *window,
 	struct escalation *escalation = &classifier->escalation;
 
 	*escalation = (struct escalation){
-		.number = ++counts->escalated,
+		.number = counts->escalated + 1,
 		.judged = verdict->judged,
 		.nearest = verdict->judged && verdict->nearest,
 		.fired = verdict->fired,
@@ -421,8 +455,12 @@ static void escalate(struct classifier *classifier, const struct window *window,
 	step_breakdown(step, &escalation->result.breakdown);
 	find_cause(window, step, times, history, verdict, &escalation->cause);
 	escalation->cause.gpu_lost = verdict->gpu_lost;
+	if (is_work_of_peer(classifier, verdict, &escalation->cause))
+		return false;
+	counts->escalated++;
 	show(classifier, history, escalation);
 	counts->by_reason[escalation->result.reason]++;
+	return true;
 }
 
 /* Whether the step is one of the slowest of its kind so far, and is remembered as such. */
@@ -576,13 +614,11 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 		classifier->counts.unjudged++;
 	classifier->counts.late_ends += step_end_is_late(step);
 	find_class(classifier, step, place.key, place.own, known, &verdict);
-	if (verdict.fired) {
-		escalate(classifier, window, step, &times, known, &verdict);
+	if (verdict.fired && escalate(classifier, window, step, &times, known, &verdict))
 		*escalation = &classifier->escalation;
-	}
 	if (record->kind)
 		slow_functions__judge(classifier->profiles, window, profile_key(record, place.key),
-				      step, verdict.fired ? &classifier->escalation.cause : NULL);
+				      step, *escalation ? &classifier->escalation.cause : NULL);
 	if (!is_memorable(step))
 		return 0;
 	memory = place.memory;

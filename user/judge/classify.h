@@ -23,6 +23,8 @@
  * else wrong are counted (repeated).
  *
  * Precedence: manual > memory_cliff > gpu_transfer_overhead > ferrum's escalation_reason.
+ * A step that is slow only because another process, for which it waited, computed in a step of its
+ * own is not escalated: what that computed is work, too.
  * An excess below 0.1 ms over the budget is never named, nor are copies of less: noise takes as
  * long, and an engine that runs ahead of its GPU has short steps while the GPU copies.
  *

@@ -54,6 +54,16 @@ uint64_t peer_did_ns(const struct fbt_peer *peer)
 	return 0;
 }
 
+uint64_t peer_computed_ns(const struct fbt_peer *peer, uint64_t wait_ns)
+{
+	double share;
+
+	if (peer_did(peer) != PEER_COMPUTED)
+		return 0;
+	share = (double)peer->cpu_ns / (double)looked_ns(peer);
+	return share < 1 ? (uint64_t)(share * (double)wait_ns) : wait_ns;
+}
+
 const char *peer_did_name(enum peer_did did)
 {
 	static const char *const names[PEER_DID_COUNT] = {

@@ -26,6 +26,9 @@ const char *peer_did_name(enum peer_did did);
 
 enum peer_did peer_did(const struct fbt_peer *peer);
 
+/* How much of a wait for it that computed; 0 if it did something else for most of the time. */
+uint64_t peer_computed_ns(const struct fbt_peer *peer, uint64_t wait_ns);
+
 /* By what it may have kept the step waiting: "memory", "futex", "pipe", "socket"; or "unknown". */
 const char *peer_way_name(enum fbt_peer_way way);
 

@@ -256,6 +256,15 @@ const char *step_end_name(enum fbt_step_end end)
 	return end <= FBT_END_RAISED ? names[end] : "unknown";
 }
 
+uint64_t step_throttled_ns(const struct fbt_step_limits *limits)
+{
+	uint64_t periods = (uint64_t)limits->throttled_periods + 1, most_ns;
+
+	if (!limits->period_ns || __builtin_mul_overflow(periods, limits->period_ns, &most_ns))
+		return limits->throttled_ns;
+	return min_u64(limits->throttled_ns, most_ns);
+}
+
 const char *stop_reason_name(enum fbt_stop_reason reason)
 {
 	static const char *const names[FBT_STOP_REASON_COUNT] = {

@@ -221,6 +221,13 @@ uint64_t step_errors(const struct step *step);
  */
 uint64_t step_team_blocked_ns(const struct fbt_step *record);
 
+/*
+ * The longest that one thread may have waited for the CPU limits of its cgroups: throttled_ns is
+ * the sum of several CPUs, but no wait is longer than the periods in which a limit was reached and
+ * the rest of one more.
+ */
+uint64_t step_throttled_ns(const struct fbt_step_limits *limits);
+
 const char *stop_reason_name(enum fbt_stop_reason reason); /* "signal", "tracer", "freezer" */
 const char *step_end_name(enum fbt_step_end end); /* "return", "unwound", "truncated", "exited" */
 

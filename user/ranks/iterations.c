@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "ranks/iterations.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +25,17 @@ struct rank {
 	size_t count;
 };
 
+/* Which part of an engine a process is, as its title says; 0: it does not say, else from 1 up. */
+struct place {
+	unsigned long stage;   /* of a pipeline */
+	unsigned long replica; /* of data parallel ones */
+};
+
 /* Ranks that belong together. */
 struct team {
 	uint32_t index;
 	uint32_t parent;
+	struct place place;
 	char *name;
 	VEC(struct rank *) ranks;
 	bool is_ordered;
@@ -103,7 +111,26 @@ static int find_rank(struct iterations *iterations, uint32_t tgid, struct rank *
 	return 0;
 }
 
-static struct team *new_team(struct iterations *iterations, uint32_t parent, const char *name)
+static unsigned long number_after(const char *title, const char *word)
+{
+	const char *found = strstr(title, word);
+
+	if (!found || !isdigit((unsigned char)found[strlen(word)]))
+		return 0;
+	return strtoul(found + strlen(word), NULL, 10) + 1;
+}
+
+/* "VLLM::Worker_PP1_TP0", "sglang::scheduler_DP1_TP0". */
+static struct place find_place(const struct window *window, uint32_t tgid)
+{
+	char title[PROCESS_TITLE_MAX];
+
+	window__process_title(window, tgid, title);
+	return (struct place){number_after(title, "_PP"), number_after(title, "_DP")};
+}
+
+static struct team *new_team(struct iterations *iterations, uint32_t parent, struct place place,
+			     const char *name)
 {
 	struct team *team = calloc(1, sizeof(*team));
 
@@ -111,6 +138,7 @@ static struct team *new_team(struct iterations *iterations, uint32_t parent, con
 		return NULL;
 	team->index = (uint32_t)iterations->teams.count;
 	team->parent = parent;
+	team->place = place;
 	team->name = strdup(name);
 	if (team->name && !vec_push(&iterations->teams, team))
 		return team;
@@ -119,20 +147,28 @@ static struct team *new_team(struct iterations *iterations, uint32_t parent, con
 	return NULL;
 }
 
-/* Processes without a parent that is known belong to no others. */
-static struct team *find_team(struct iterations *iterations, uint32_t parent, const char *name)
+/*
+ * Processes without a parent that is known belong to no others. The stages of a pipeline work on
+ * the same batch one after the other, and replicas on other batches: none of these is late.
+ */
+static struct team *find_team(struct iterations *iterations, uint32_t parent, struct place place,
+			      const char *name)
 {
-	vec_for_each (team, &iterations->teams) {
-		if (parent && (*team)->parent == parent && !strcmp((*team)->name, name))
-			return *team;
+	vec_for_each (entry, &iterations->teams) {
+		struct team *team = *entry;
+
+		if (parent && team->parent == parent && team->place.stage == place.stage &&
+		    team->place.replica == place.replica && !strcmp(team->name, name))
+			return team;
 	}
-	return new_team(iterations, parent, name);
+	return new_team(iterations, parent, place, name);
 }
 
 static int join_team(struct iterations *iterations, const struct window *window, struct rank *rank)
 {
 	const struct process *process = window__process(window, rank->ticker.tgid);
 	struct team *team = find_team(iterations, process ? process->record.parent_tgid : 0,
+				      find_place(window, rank->ticker.tgid),
 				      window__kind_name(window, rank->ticker.lead));
 	int err = -ENOMEM;
 

@@ -3,10 +3,11 @@
  * Iterations of Python engines: the ticks of all ranks that belong together, and the step of the
  * engine's own process around them.
  *
- * Ranks are processes with the same parent whose ticks begin with the same function. Their ticks
- * are joined in their order, as long as the arguments that both have are equal, and each begins
- * while those of the others last, or nearer to their begin than to that of the next ones. Where
- * that fails (records were lost, tracing of one began earlier), ticks are left out until those that
+ * Ranks are processes with the same parent whose ticks begin with the same function, and whose
+ * titles name no other stage of a pipeline (_PP1) and no other replica (_DP1). Their ticks are
+ * joined in their order, as long as the arguments that both have are equal, and each begins while
+ * those of the others last, or nearer to their begin than to that of the next ones. Where that
+ * fails (records were lost, tracing of one began earlier), ticks are left out until those that
  * begin nearest to each other are together again. A process without a parent that is known has
  * iterations of its own ticks.
  *

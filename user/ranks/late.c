@@ -2,7 +2,11 @@
 #include "ranks/late.h"
 
 #include "base/arith.h"
+#include "base/clock.h"
 #include "base/format.h"
+
+/* The tool looks for stops that often: one may have lasted as long after it was seen. */
+#define STOP_LOOK_NS (20 * NS_PER_MS)
 
 /* Parts in which a rank may wait for another one, so that they do not show that it is late. */
 static bool may_be_wait(const struct tick *tick, int part)
@@ -53,6 +57,55 @@ static uint64_t part_ns(const struct tick *tick, int part)
 	return tick->parts_ns[part];
 }
 
+static uint64_t cpu_wait_of(const struct tick *tick, int unused)
+{
+	(void)unused;
+	return add_saturating(tick->parts_ns[STEP_CPU_WAIT], tick->parts_ns[TICK_CPU_LIMIT]);
+}
+
+/*
+ * How much more of a part a rank has than each other one. Ranks share a limit's counter, so of two
+ * that waited equally long for a CPU it may explain one wait only: they are compared by both parts
+ * together.
+ */
+static uint64_t excess_ns(const struct tick *ranks, size_t count, size_t rank, int part)
+{
+	const struct tick *tick = &ranks[rank];
+	uint64_t waited_more_ns, limit_ns;
+
+	if (part != STEP_CPU_WAIT && part != TICK_CPU_LIMIT)
+		return sub_saturating(tick->parts_ns[part],
+				      least(ranks, count, rank, part_ns, part));
+	waited_more_ns =
+		sub_saturating(cpu_wait_of(tick, 0), least(ranks, count, rank, cpu_wait_of, 0));
+	limit_ns = min_u64(waited_more_ns, tick->parts_ns[TICK_CPU_LIMIT]);
+	return part == TICK_CPU_LIMIT ? limit_ns : waited_more_ns - limit_ns;
+}
+
+/* UINT64_MAX: not known. */
+static uint64_t gap_part_ns(const struct tick *tick, int part)
+{
+	if (!tick->gap_known)
+		return UINT64_MAX;
+	switch (part) {
+	case STEP_CPU_WAIT:
+		return tick->gap.delay_ns;
+	case STEP_STOPPED:
+		return tick->gap.stopped_ns;
+	default:
+		return tick->gap.off_ns;
+	}
+}
+
+/* The same as excess_ns, of the gap before. A gap that is not known shows nothing of others. */
+static uint64_t gap_excess_ns(const struct tick *ranks, size_t count, size_t rank, int part)
+{
+	uint64_t others_ns = least(ranks, count, rank, gap_part_ns, part);
+
+	return sub_saturating(gap_part_ns(&ranks[rank], part),
+			      others_ns == UINT64_MAX ? 0 : others_ns);
+}
+
 static uint64_t begin_of(const struct tick *tick, int unused)
 {
 	(void)unused;
@@ -94,9 +147,7 @@ static struct reason find_hold(const struct tick *ranks, size_t count, size_t ra
 
 	for (int i = 0; i < TICK_PARTS && ranks[rank].parts_known; i++) {
 		if (!may_be_wait(&ranks[rank], i))
-			add_reason(&reason, (enum tick_part)i,
-				   sub_saturating(ranks[rank].parts_ns[i],
-						  least(ranks, count, rank, part_ns, i)));
+			add_reason(&reason, (enum tick_part)i, excess_ns(ranks, count, rank, i));
 	}
 	return reason;
 }
@@ -126,23 +177,38 @@ static struct reason find_growth(const struct tick *ranks, size_t count, size_t 
 	struct reason reason = {.cause = TICK_PARTS};
 
 	for (int i = 0; i < TICK_PARTS && ranks[rank].parts_known; i++)
-		add_reason(&reason, (enum tick_part)i,
-			   sub_saturating(ranks[rank].parts_ns[i],
-					  least(ranks, count, rank, part_ns, i)));
+		add_reason(&reason, (enum tick_part)i, excess_ns(ranks, count, rank, i));
 	return reason;
 }
 
-/* What the rank did in the gap before. What is left was on a CPU, or in calls. */
-static struct reason find_gap(const struct tick *tick)
+/* Whether a stop in the gap was over before the first rank began: then it made nobody wait. */
+static bool was_stop_over(const struct tick *tick, uint64_t first_ns)
 {
+	return tick->gap.stop.header.type == FBT_EVENT_STOP &&
+	       add_saturating(tick->gap.stop.time_ns, STOP_LOOK_NS) < first_ns;
+}
+
+/*
+ * What the rank had more of than the others in the gap before, which may be much longer than it is
+ * late. What is left was on a CPU, or in calls.
+ */
+static struct reason find_gap(const struct tick *ranks, size_t count, size_t rank)
+{
+	static const int parts[] = {STEP_CPU_WAIT, STEP_STOPPED, STEP_OFF_CPU};
+	const struct tick *tick = &ranks[rank];
+	uint64_t first_ns = min_u64(tick->begin_ns, least(ranks, count, rank, begin_of, 0));
 	struct reason reason = {.cause = TICK_PARTS};
 	uint64_t left_ns = tick->gap_ns;
 
 	if (!tick->gap_known)
 		return reason;
-	add_reason(&reason, (enum tick_part)STEP_CPU_WAIT, take_u64(tick->gap.delay_ns, &left_ns));
-	add_reason(&reason, (enum tick_part)STEP_STOPPED, take_u64(tick->gap.stopped_ns, &left_ns));
-	add_reason(&reason, (enum tick_part)STEP_OFF_CPU, take_u64(tick->gap.off_ns, &left_ns));
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		uint64_t ns = gap_excess_ns(ranks, count, rank, parts[i]);
+
+		if (parts[i] == STEP_STOPPED && was_stop_over(tick, first_ns))
+			continue;
+		add_reason(&reason, (enum tick_part)parts[i], take_u64(ns, &left_ns));
+	}
 	return reason;
 }
 
@@ -158,9 +224,10 @@ static void set_cause(struct late *late, const struct reason *reason, const stru
 }
 
 /* A gap whose known causes are less than half of it was spent on a CPU, or in calls. */
-static void find_begin_cause(const struct tick *tick, struct late *late)
+static void find_begin_cause(const struct tick *ranks, size_t count, size_t rank, struct late *late)
 {
-	struct reason reason = find_gap(tick);
+	struct reason reason = find_gap(ranks, count, rank);
+	const struct tick *tick = &ranks[rank];
 
 	if (tick->gap_known && reason.ns < late->ns[LATE_BEGINS] / 2) {
 		reason.cause = TICK_BETWEEN;
@@ -205,7 +272,7 @@ static void find_one(const struct tick *ranks, size_t count, size_t rank, struct
 	if (late->where == LATE_ENDS && held.ns < ns[LATE_ENDS] / 2)
 		held = find_growth(ranks, count, rank);
 	if (late->where == LATE_BEGINS)
-		find_begin_cause(tick, late);
+		find_begin_cause(ranks, count, rank, late);
 	else
 		set_cause(late, &held, &tick->stop, &tick->stop_sender);
 }

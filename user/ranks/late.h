@@ -3,13 +3,13 @@
  * Which rank of an iteration is late, by how much, and why. Pure.
  *
  * A rank begins late if it begins after the first one, for no other reason than what it did in the
- * gap before: what is left of its last tick's lateness is not counted again. It ends late if it
- * ends after the first one, beyond what it began late. Where ranks wait for each other within their
- * steps, all end together; then the late one is the rank that was held: stopped, without a CPU, in
- * page faults, in a collection, without the GIL, or in calls in which nobody waits for another
- * rank. What the others spend more of meanwhile is waiting: in loops that spin (own code), or in
- * calls. So a rank that only has more own code than others is late if those waited in calls, and
- * cannot be told from them if they spun.
+ * gap before, beyond what each other rank did there: what is left of its last tick's lateness is
+ * not counted again. It ends late if it ends after the first one, beyond what it began late. Where
+ * ranks wait for each other within their steps, all end together; then the late one is the rank
+ * that was held: stopped, without a CPU, in page faults, in a collection, without the GIL, or in
+ * calls in which nobody waits for another rank. What the others spend more of meanwhile is waiting:
+ * in loops that spin (own code), or in calls. So a rank that only has more own code than others is
+ * late if those waited in calls, and cannot be told from them if they spun.
  */
 #ifndef FBT_RANKS_LATE_H
 #define FBT_RANKS_LATE_H

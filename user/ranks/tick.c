@@ -35,7 +35,7 @@ static void add_parts(struct tick *tick, const struct step *step)
 	add_to(&ns[TICK_GC], gc_ns);
 	add_to(&ns[TICK_GIL], gil_ns);
 	if (parts.ns[STEP_CPU_WAIT] &&
-	    step->record.limits.throttled_ns >= parts.ns[STEP_CPU_WAIT] / 2) {
+	    step_throttled_ns(&step->record.limits) >= parts.ns[STEP_CPU_WAIT] / 2) {
 		add_to(&ns[TICK_CPU_LIMIT], parts.ns[STEP_CPU_WAIT]);
 		parts.ns[STEP_CPU_WAIT] = 0;
 	}

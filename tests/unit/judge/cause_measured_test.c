@@ -89,6 +89,30 @@ static void faults_belong_to_a_memory_limit_that_is_reached_as_often(void **stat
 	assert_int_equal(find(window, &step, NULL).kind, CAUSE_COMPUTE);
 }
 
+/* The usual state of a cgroup whose page cache fills its limit, whatever the step does. */
+static void few_faults_are_no_reason_to_compute_for_long(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 90 * MS}}, times;
+	struct step step = make_step(300 * MS);
+	struct window *window = *state;
+	struct cause cause;
+
+	step.record.minor_faults = 11;
+	step.record.major_faults = 1;
+	step.record.fault_wait_ns = 100 * US;
+	step.record.limits.memory_hits = 1;
+	assert_int_equal(find(window, &step, &usual).kind, CAUSE_COMPUTE);
+	/* The same where it is not what has grown that counts. */
+	cause_split(window, &step, &times);
+	cause_find_largest(window, &step, &times, &usual, 200 * MS, &cause);
+	assert_int_equal(cause.kind, CAUSE_COMPUTE);
+	step.record.minor_faults = 4000;
+	step.record.limits.memory_hits = 100;
+	assert_int_equal(find(window, &step, &usual).kind, CAUSE_MEMORY_LIMIT);
+	cause_find_largest(window, &step, &times, &usual, 200 * MS, &cause);
+	assert_int_equal(cause.kind, CAUSE_MEMORY_LIMIT);
+}
+
 /*
  * 100 ms with 20 ms in two calls, 12 ms of which were waits for a CPU. Only one of the calls has a
  * record.
@@ -442,6 +466,7 @@ int main(void)
 		TEST(a_wait_belongs_to_a_cpu_limit_that_explains_half_of_its_growth),
 		TEST(a_wait_is_no_longer_than_the_periods_of_its_cpu_limit),
 		TEST(faults_belong_to_a_memory_limit_that_is_reached_as_often),
+		TEST(few_faults_are_no_reason_to_compute_for_long),
 		TEST(waits_for_a_cpu_in_calls_are_no_part_of_the_calls),
 		TEST(sleep_outside_of_calls_is_a_stop_if_one_was_seen),
 		TEST(faults_that_wait_for_a_disk_are_measured),

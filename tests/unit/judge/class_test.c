@@ -94,20 +94,38 @@ static void what_another_class_may_wait_grows_with_its_work(void **state)
 {
 	struct class_history *history = new_history(64);
 
-	assert_int_equal(class_history__rest_for_ns(history, 20 * MS), 0);
+	assert_int_equal(class_history__rest_for_ns(history, 0, 20 * MS), 0);
 	add(history, 0, 100 * US);
-	assert_int_equal(class_history__rest_for_ns(history, 20 * MS), 100 * US);
+	assert_int_equal(class_history__rest_for_ns(history, 0, 20 * MS), 100 * US);
 	class_history__free(history);
 	history = new_history(64);
 	add(history, 20 * MS, 100 * US);
-	assert_int_equal(class_history__rest_for_ns(history, 0), 100 * US);
-	assert_int_equal(class_history__rest_for_ns(history, 20 * MS), 100 * US);
-	assert_int_equal(class_history__rest_for_ns(history, 50 * MS), 250 * US);
+	assert_int_equal(class_history__rest_for_ns(history, 0, 0), 100 * US);
+	assert_int_equal(class_history__rest_for_ns(history, 0, 20 * MS), 100 * US);
+	assert_int_equal(class_history__rest_for_ns(history, 0, 50 * MS), 250 * US);
 	class_history__free(history);
 	history = new_history(64);
 	add(history, 1, UINT64_MAX / 2);
-	assert_true(class_history__rest_for_ns(history, UINT64_MAX) == UINT64_MAX);
+	assert_true(class_history__rest_for_ns(history, 0, UINT64_MAX) == UINT64_MAX);
 	class_history__free(history);
+}
+
+/* Only keys that both are of arguments say how much there is to do. */
+static void what_another_class_may_wait_grows_with_its_argument(void **state)
+{
+	const uint64_t by_argument = 0x100;
+	struct cause_times times = {.ns = {[CAUSE_COMPUTE] = MS, [CAUSE_LOCK_CONTENTION] = MS}};
+	struct class_table *table = class_table__new(64);
+	struct class_history *history = class_table__add(table, by_argument | 4);
+
+	assert_int_equal(class_table__add_step(table, history, &times), 0);
+	assert_int_equal(class_history__rest_for_ns(history, by_argument | 4, MS), MS);
+	assert_int_equal(class_history__rest_for_ns(history, by_argument | 7, MS), 8 * MS);
+	assert_int_equal(class_history__rest_for_ns(history, by_argument | 7, 9 * MS), 9 * MS);
+	assert_int_equal(class_history__rest_for_ns(history, by_argument | 1, MS), MS);
+	assert_int_equal(class_history__rest_for_ns(history, 7, MS), MS);
+	assert_true(class_history__rest_for_ns(history, by_argument | 64, MS) == UINT64_MAX);
+	class_table__free(table);
 }
 
 static void each_part_has_its_own_median(void **state)
@@ -432,6 +450,7 @@ int main(void)
 		TEST(medians_have_the_seeds_rank),
 		TEST(the_oldest_step_goes),
 		TEST(what_another_class_may_wait_grows_with_its_work),
+		TEST(what_another_class_may_wait_grows_with_its_argument),
 		TEST(each_part_has_its_own_median),
 		TEST(cv_of_equal_steps_is_zero),
 		TEST(cv_of_nothing_but_zeros_is_zero),

@@ -56,6 +56,18 @@ static void an_anomaly_of_an_argument_never_becomes_usual(void **state)
 				    : push_argument(fixture, 3, 512, 100 * MS, 200 * MS));
 }
 
+/* A prefill whose own work is hardly more than that of a decode step waits for its tokens. */
+static void waits_that_grow_with_the_argument_are_usual(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.class_by = "n_seqs";
+	begin(fixture);
+	for (int i = 1; i <= 3000; i++)
+		assert_false(i % 100 ? push_argument(fixture, 3, 8, MS, 20 * MS)
+				     : push_argument(fixture, 3, 8192, 2 * MS, 800 * MS));
+}
+
 static void steps_without_the_argument_go_by_work(void **state)
 {
 	struct fixture *fixture = *state;
@@ -180,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(classes_go_by_an_argument_where_one_is_named),
 		TEST(an_anomaly_of_an_argument_never_becomes_usual),
+		TEST(waits_that_grow_with_the_argument_are_usual),
 		TEST(steps_without_the_argument_go_by_work),
 		TEST(steps_of_a_python_function_have_classes_by_tokens),
 		TEST(steps_that_wait_for_the_batch_before_have_classes_by_its_tokens),

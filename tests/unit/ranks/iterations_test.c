@@ -2,6 +2,7 @@
 #include "ranks_fixture.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "ranks/iterations.h"
 
@@ -255,6 +256,66 @@ static void ranks_have_one_parent(void **state)
 		assert_int_equal(fixture->kept[i].count, 1);
 }
 
+static void add_titled(struct fixture *fixture, uint32_t tgid, const char *title)
+{
+	struct fbt_target target = {.tgid = tgid, .parent_tgid = CORE, .start_ns = 1};
+	char comm[16];
+
+	snprintf(comm, sizeof(comm), "%s", title);
+	assert_int_equal(window__add_process(fixture->window, &target, comm, "", title), 0);
+}
+
+/* A stage begins when the one before has ended, so the last one would always be late. */
+static void stages_of_a_pipeline_are_not_compared(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_titled(fixture, 20, "VLLM::Worker_PP0_TP0");
+	add_titled(fixture, 21, "VLLM::Worker_PP0_TP1");
+	add_titled(fixture, 22, "VLLM::Worker_PP1_TP0");
+	add_titled(fixture, 23, "VLLM::Worker_PP1_TP1");
+	for (uint64_t n = 1; n <= 20; n++) {
+		uint64_t at = n * 12 * MS, then = at + 5300 * US;
+
+		add(fixture, make_tokens(20, at, at + 5 * MS, 1));
+		add(fixture, make_tokens(21, at, at + 5 * MS, 1));
+		add(fixture, make_tokens(22, then, then + 5 * MS, 1));
+		add(fixture, make_tokens(23, then, then + 5 * MS, 1));
+	}
+	flush(fixture);
+	assert_int_equal(fixture->count, 40);
+	for (size_t i = 0; i < fixture->count; i++) {
+		const struct kept *kept = &fixture->kept[i];
+
+		assert_int_equal(kept->count, 2);
+		assert_int_equal(kept->latest, 2);
+		assert_int_equal(kept->tgids[1], kept->tgids[0] + 1);
+	}
+}
+
+/* Each has batches of its own, whatever their size. */
+static void replicas_are_not_compared(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_titled(fixture, 20, "sglang::scheduler_DP0_TP0");
+	add_titled(fixture, 21, "sglang::scheduler_DP11_TP0");
+	add_titled(fixture, 22, "sglang::scheduler_DP11_TP1");
+	for (uint64_t n = 1; n <= 20; n++) {
+		uint64_t at = n * 10 * MS;
+
+		add(fixture, make_tokens(20, at, at + 4 * MS, 1));
+		add(fixture, make_tokens(21, at + 3 * MS, at + 7 * MS, 1));
+		add(fixture, make_tokens(22, at + 3 * MS, at + 7 * MS, 1));
+	}
+	flush(fixture);
+	assert_int_equal(fixture->count, 40);
+	for (size_t i = 0; i < fixture->count; i++) {
+		assert_int_equal(fixture->kept[i].count, fixture->kept[i].tgids[0] == 20 ? 1 : 2);
+		assert_int_equal(fixture->kept[i].latest, fixture->kept[i].count);
+	}
+}
+
 static void ranks_begin_with_one_function(void **state)
 {
 	struct fixture *fixture = *state;
@@ -455,6 +516,8 @@ int main(void)
 		TEST(a_late_rank_stays_in_its_iteration),
 		TEST(ticks_with_other_tokens_are_no_iteration),
 		TEST(ranks_have_one_parent),
+		TEST(stages_of_a_pipeline_are_not_compared),
+		TEST(replicas_are_not_compared),
 		TEST(ranks_begin_with_one_function),
 		TEST(functions_are_the_same_by_their_names),
 		TEST(steps_of_native_functions_are_in_no_iteration),

@@ -126,10 +126,11 @@ static void a_rank_begins_late_by_what_it_did_before(void **state)
 
 	ranks[1].begin_ns = 108 * MS;
 	ranks[1].parts_ns[STEP_OWN] = 2 * MS;
-	ranks[1].gap = (struct step_gap){.known = true,
-					 .delay_ns = MS,
-					 .stopped_ns = 6 * MS,
-					 .stop = {.header.type = FBT_EVENT_STOP, .tid = 9}};
+	ranks[1].gap = (struct step_gap){
+		.known = true,
+		.delay_ns = MS,
+		.stopped_ns = 6 * MS,
+		.stop = {.header.type = FBT_EVENT_STOP, .time_ns = 106 * MS, .tid = 9}};
 	assert_int_equal(find(ranks), 1);
 	assert_int_equal(lates[1].where, LATE_BEGINS);
 	assert_int_equal(lates[1].total_ns, 8 * MS);
@@ -141,6 +142,70 @@ static void a_rank_begins_late_by_what_it_did_before(void **state)
 	assert_int_equal(find(ranks), 1);
 	assert_int_equal(lates[1].cause, TICK_BETWEEN);
 	assert_int_equal(lates[1].cause_ns, 8 * MS);
+}
+
+/* The gaps are long, because the engine was idle. */
+static void what_all_ranks_had_in_the_gap_makes_none_late(void **state)
+{
+	struct tick *ranks = *state;
+
+	for (int i = 0; i < RANKS; i++) {
+		ranks[i].gap_ns = 2000 * MS;
+		ranks[i].gap =
+			(struct step_gap){.known = true, .delay_ns = 30 * MS, .off_ns = 40 * MS};
+	}
+	ranks[1].begin_ns = 103 * MS;
+	assert_int_equal(find(ranks), 1);
+	assert_int_equal(lates[1].where, LATE_BEGINS);
+	assert_int_equal(lates[1].cause, TICK_BETWEEN);
+	ranks[1].gap.delay_ns = 32 * MS;
+	assert_int_equal(find(ranks), 1);
+	assert_int_equal(lates[1].cause, STEP_CPU_WAIT);
+	assert_int_equal(lates[1].cause_ns, 2 * MS);
+	/* Of the others nothing is known. */
+	ranks[0].gap_known = ranks[2].gap_known = false;
+	assert_int_equal(find(ranks), 1);
+	assert_int_equal(lates[1].cause_ns, 3 * MS);
+}
+
+static void a_stop_that_was_over_before_the_first_began_makes_none_late(void **state)
+{
+	struct tick *ranks = *state;
+
+	for (int i = 0; i < RANKS; i++) {
+		ranks[i].begin_ns += 1000 * MS;
+		ranks[i].end_ns += 1000 * MS;
+		ranks[i].gap_ns = 2000 * MS;
+	}
+	ranks[1].begin_ns += 3 * MS;
+	ranks[1].gap = (struct step_gap){
+		.known = true,
+		.stopped_ns = 500 * MS,
+		.stop = {.header.type = FBT_EVENT_STOP, .time_ns = 1080 * MS - 1}};
+	assert_int_equal(find(ranks), 1);
+	assert_int_equal(lates[1].cause, TICK_BETWEEN);
+	assert_int_equal(lates[1].stop.header.type, 0);
+	ranks[1].gap.stop.time_ns++;
+	assert_int_equal(find(ranks), 1);
+	assert_int_equal(lates[1].cause, STEP_STOPPED);
+	assert_int_equal(lates[1].cause_ns, 3 * MS);
+}
+
+/* The counter of the limit is one for all: it may explain the wait of one rank only. */
+static void ranks_that_wait_equally_long_for_a_cpu_are_not_late(void **state)
+{
+	struct tick *ranks = *state;
+
+	move(&ranks[0], STEP_OWN, STEP_CPU_WAIT, 6 * MS);
+	move(&ranks[1], STEP_OWN, TICK_CPU_LIMIT, 6 * MS);
+	move(&ranks[2], STEP_OWN, STEP_CPU_WAIT, 6 * MS);
+	assert_int_equal(find(ranks), RANKS);
+	for (int i = 0; i < RANKS; i++)
+		assert_int_equal(lates[i].total_ns, 0);
+	move(&ranks[1], STEP_OWN, TICK_CPU_LIMIT, 3 * MS);
+	assert_int_equal(find(ranks), 1);
+	assert_int_equal(lates[1].total_ns, 3 * MS);
+	assert_int_equal(lates[1].cause, TICK_CPU_LIMIT);
 }
 
 static void that_the_tick_before_ended_late_is_not_counted_again(void **state)
@@ -255,6 +320,9 @@ int main(void)
 		TEST(a_rank_that_computes_is_late_if_the_others_wait_in_calls),
 		TEST(of_two_that_compute_none_is_late),
 		TEST(a_rank_begins_late_by_what_it_did_before),
+		TEST(what_all_ranks_had_in_the_gap_makes_none_late),
+		TEST(a_stop_that_was_over_before_the_first_began_makes_none_late),
+		TEST(ranks_that_wait_equally_long_for_a_cpu_are_not_late),
 		TEST(that_the_tick_before_ended_late_is_not_counted_again),
 		TEST(what_holds_a_rank_that_waits_for_another_makes_nobody_wait),
 		TEST(a_rank_ends_late_for_what_it_has_more_of_than_the_others),

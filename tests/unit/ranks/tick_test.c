@@ -155,6 +155,14 @@ static void a_wait_for_a_cpu_is_that_of_the_limit_if_that_was_reached_so_long(vo
 	assert_true(ticker_end(&ticker, &tick));
 	assert_int_equal(tick.parts_ns[STEP_CPU_WAIT], 0);
 	assert_int_equal(tick.parts_ns[TICK_CPU_LIMIT], 8 * MS);
+	/* 64 CPUs were throttled for as long together, in periods much shorter than the wait. */
+	step.record.limits.throttled_ns = 64 * MS;
+	step.record.limits.throttled_periods = 1;
+	step.record.limits.period_ns = MS;
+	add(&ticker, step, &tick);
+	assert_true(ticker_end(&ticker, &tick));
+	assert_int_equal(tick.parts_ns[STEP_CPU_WAIT], 8 * MS);
+	assert_int_equal(tick.parts_ns[TICK_CPU_LIMIT], 0);
 }
 
 int main(void)
