@@ -139,6 +139,32 @@ static void act(struct guest *guest, uint32_t command)
 		python->PyGC_Enable();
 }
 
+static bool is_lease_over(const struct guest *guest)
+{
+	return now_ns() >= __atomic_load_n(&guest->page->lease_ns, __ATOMIC_ACQUIRE);
+}
+
+/* false: the tool has withdrawn the order meanwhile. order: as it was asked. */
+static bool change_order(struct guest *guest, uint32_t order, enum fbt_python_order state)
+{
+	return __atomic_compare_exchange_n(&guest->page->order, &order,
+					   FBT_PYTHON_ORDER(order >> 2, state), false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Drops the order of a tool that has died: nobody withdraws it, and nobody wants it any more. A
+ * tool that was only late learns from the lapse that nothing was done. false: the tool lives.
+ */
+static bool drop_left(struct guest *guest, uint32_t order)
+{
+	if (!is_lease_over(guest))
+		return false;
+	guest->page->lapses++;
+	change_order(guest, order, FBT_PYTHON_DONE);
+	return true;
+}
+
 /*
  * Takes the order, unless the tool has withdrawn it meanwhile, acts, and answers. order: as it was
  * asked. Called with the GIL, or without where the command needs none.
@@ -146,11 +172,9 @@ static void act(struct guest *guest, uint32_t command)
 static void take(struct guest *guest, uint32_t order, uint32_t command)
 {
 	uint32_t number = order >> 2;
-	uint32_t asked = order;
 
-	if (!__atomic_compare_exchange_n(&guest->page->order, &asked,
-					 FBT_PYTHON_ORDER(number, FBT_PYTHON_TAKEN), false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	/* The wait for the GIL may have been long. */
+	if (drop_left(guest, order) || !change_order(guest, order, FBT_PYTHON_TAKEN))
 		return;
 	act(guest, command);
 	publish(guest);
@@ -241,11 +265,6 @@ static bool is_torch_over(const struct guest *guest)
 	       guest->page->torch.window != guest->torch.served;
 }
 
-static bool is_lease_over(const struct guest *guest)
-{
-	return now_ns() >= __atomic_load_n(&guest->page->lease_ns, __ATOMIC_ACQUIRE);
-}
-
 /* How long to wait for the next order at most. order: as it was read last. */
 static unsigned int idle_ms(const struct guest *guest, uint32_t order)
 {
@@ -270,7 +289,7 @@ static void *run(void *arg)
 		uint32_t order = __atomic_load_n(&guest->page->order, __ATOMIC_ACQUIRE);
 		bool is_held = count_armed(guest);
 
-		if ((order & 3) == FBT_PYTHON_ASKED)
+		if ((order & 3) == FBT_PYTHON_ASKED && !drop_left(guest, order))
 			serve(guest, order);
 		if (is_torch_over(guest))
 			end_torch(guest);
