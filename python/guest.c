@@ -279,6 +279,8 @@ static void *run(void *arg)
 {
 	struct guest *guest = arg;
 
+	/* The engine's threads wait for this one while it has the GIL. */
+	own_thread_adopt_main();
 	own_thread_begin(FBT_PYTHON_THREAD);
 	guest->is_loaded =
 		python_api_load(&guest->python, guest->page->text, sizeof(guest->page->text));

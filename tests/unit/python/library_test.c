@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * libferrum_python.so in a program that has an interpreter which never begins: what its thread does
- * with orders that wait.
+ * libferrum_python.so in a program that has an interpreter which never begins: how its thread is
+ * scheduled, and what it does with orders that wait.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,12 +11,15 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -43,16 +46,21 @@ static const char *built(char path[600], const char *name)
 }
 
 /* In the child. */
-static void become_program(int input)
+static void become_program(int input, bool is_late)
 {
 	char program[600], library[600], preload[620];
+	char *late[] = {program, library, NULL}, *early[] = {program, NULL};
+	char *none[] = {NULL}, *preloads[] = {preload, NULL};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(input, STDIN_FILENO);
 	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
-	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", built(library, "libferrum_python.so"));
-	execle(built(program, "tests/not_begun"), "not_begun", NULL,
-	       (char *[]){preload, NULL});
+	built(library, "libferrum_python.so");
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", library);
+	if (is_late)
+		setpriority(PRIO_PROCESS, 0, 3);
+	built(program, "tests/not_begun");
+	execve(program, is_late ? late : early, is_late ? none : preloads);
 	_exit(127);
 }
 
@@ -88,7 +96,7 @@ static struct fbt_python_page *map_page(pid_t pid)
 	return page == MAP_FAILED ? NULL : page;
 }
 
-static int setup(void **state)
+static int start(void **state, bool is_late)
 {
 	static struct program program;
 	int input[2];
@@ -99,7 +107,7 @@ static int setup(void **state)
 	alarm(PATIENCE_S);
 	program.pid = fork();
 	if (!program.pid)
-		become_program(input[0]);
+		become_program(input[0], is_late);
 	close(input[0]);
 	program.input = input[1];
 	*state = &program;
@@ -111,6 +119,16 @@ static int setup(void **state)
 	} while (!program.page ||
 		 __atomic_load_n(&program.page->phase, __ATOMIC_ACQUIRE) != FBT_PYTHON_READY);
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return start(state, false);
+}
+
+static int setup_late(void **state)
+{
+	return start(state, true);
 }
 
 static int teardown(void **state)
@@ -166,12 +184,72 @@ static void an_order_of_a_tool_that_is_gone_is_dropped(void **state)
 	assert_int_equal(program->page->lapses, 1);
 }
 
+static uint64_t read_slack(pid_t tid)
+{
+	char path[64], text[32] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/timerslack_ns", (int)tid);
+	file = fopen(path, "re");
+	if (file && !fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	if (file)
+		fclose(file);
+	return strtoull(text, NULL, 10);
+}
+
+/* The thread of the library; 0: there is none. */
+static pid_t find_thread(pid_t pid)
+{
+	char path[64], name[32];
+	struct dirent *entry;
+	pid_t found = 0;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	folder = opendir(path);
+	while (folder && !found && (entry = readdir(folder))) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%.20s/comm", (int)pid, entry->d_name);
+		file = fopen(path, "re");
+		if (file && fgets(name, sizeof(name), file) &&
+		    !strcmp(name, FBT_PYTHON_THREAD "\n"))
+			found = atoi(entry->d_name);
+		if (file)
+			fclose(file);
+	}
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+/* Not as the thread that was diverted: the engine waits for this one while it has the GIL. */
+static void its_thread_is_scheduled_as_the_first_one(void **state)
+{
+	struct program *program = *state;
+	pid_t tid = find_thread(program->pid);
+	cpu_set_t first, own;
+
+	assert_true(tid > 0);
+	if (geteuid())
+		skip();
+	assert_int_equal(sched_getaffinity(program->pid, sizeof(first), &first), 0);
+	assert_int_equal(sched_getaffinity(tid, sizeof(own), &own), 0);
+	assert_true(CPU_EQUAL(&first, &own));
+	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), 4);
+	assert_int_equal(read_slack(tid), 50000);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(an_order_waits_for_the_interpreter_while_its_tool_lives),
 		CASE(an_order_of_a_tool_that_is_gone_is_dropped),
+		cmocka_unit_test_setup_teardown(its_thread_is_scheduled_as_the_first_one,
+						setup_late, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
