@@ -22,8 +22,8 @@
 #define IDLE_MS	    2000       /* a missed wake-up costs at most this */
 #define LEASE_MS    250	       /* how often the lease is looked at while functions are armed */
 #define EARLY_MS                                                                                   \
-	20 /* and whether there is an interpreter, while an order waits for one, or whether a step \
-	      runs, before PyTorch's profiler is stopped */
+	20 /* and whether there is an interpreter, while an order waits for one, or whether a      \
+	      thread is done with PyTorch's profiler, whose window has ended */
 #define NS_PER_MS 1000000ull
 
 int ferrum_python_attach(void);
@@ -232,7 +232,7 @@ static void end_lease(struct guest *guest)
 		return;
 	python_torch_cancel(guest);
 	state = guest->python.PyGILState_Ensure();
-	python_torch_stop_idle(guest);
+	python_torch_end_idle(guest);
 	act(guest, FBT_PYTHON_DISARM);
 	guest->python.PyGILState_Release(state);
 	publish(guest);
@@ -247,7 +247,7 @@ static void end_lease(struct guest *guest)
 				    __ATOMIC_ACQUIRE);
 }
 
-/* The tool's window has ended: no step may come for long, so none is waited for. */
+/* The tool's window has ended, and no step may come for long. */
 static void end_torch(struct guest *guest)
 {
 	int state;
@@ -255,13 +255,13 @@ static void end_torch(struct guest *guest)
 	if (!may_enter(guest))
 		return;
 	state = guest->python.PyGILState_Ensure();
-	python_torch_stop_idle(guest);
+	python_torch_end_idle(guest);
 	guest->python.PyGILState_Release(state);
 }
 
 static bool is_torch_over(const struct guest *guest)
 {
-	return python_torch_is_on(&guest->torch) && guest->torch.any_thread &&
+	return python_torch_is_observed(&guest->torch) &&
 	       guest->page->torch.window != guest->torch.served;
 }
 
