@@ -347,7 +347,7 @@ static void on_fork_in_child(void)
 		return;
 	*guest->alive = 0;
 	own_memfd_close(&guest->file);
-	python_torch_close(&guest->torch);
+	python_torch_close_in_child(&guest->torch);
 }
 
 __attribute__((destructor)) static void on_exit_of_process(void)

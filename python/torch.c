@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "torch.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -20,18 +24,30 @@
 #define INNER_MAX 64
 
 /* A thread that is in the observer leaves it within microseconds, if it has a CPU. */
-#define LEAVE_NS  100000000ull
-#define NS_PER_S  1000000000ull
+#define LEAVE_NS 100000000ull
+#define NS_PER_S 1000000000ull
 
 void python_torch_init(struct python_torch *torch)
 {
-	*torch = (struct python_torch){.execution.fd = -1, .kineto.fd = -1};
+	*torch = (struct python_torch){.execution.fd = -1, .kineto.fd = -1, .stream.fd = -1};
 }
 
 void python_torch_close(struct python_torch *torch)
 {
 	own_memfd_close(&torch->execution);
 	own_memfd_close(&torch->kineto);
+}
+
+/* The number stays as it is for PyTorch, which closes it, or not, when the child exits. */
+void python_torch_close_in_child(struct python_torch *torch)
+{
+	int fd = own_memfd_is_there(&torch->stream) ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+
+	if (fd >= 0) {
+		dup3(fd, torch->stream.fd, O_CLOEXEC);
+		close(fd);
+	}
+	python_torch_close(torch);
 }
 
 void python_torch_forget(struct python_torch *torch)
@@ -103,6 +119,23 @@ static enum fbt_torch_state make_files(struct python_torch *torch, struct fbt_py
 	return FBT_TORCH_FAILED;
 }
 
+/* The descriptor by which PyTorch writes the execution trace. */
+static void find_stream(struct python_torch *torch)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	torch->stream = (struct own_memfd){-1, torch->execution.device, torch->execution.inode};
+	while (folder && torch->stream.fd < 0 && (entry = readdir(folder))) {
+		torch->stream.fd =
+			isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : -1;
+		if (torch->stream.fd == torch->execution.fd || !own_memfd_is_there(&torch->stream))
+			torch->stream.fd = -1;
+	}
+	if (folder)
+		closedir(folder);
+}
+
 static void start(struct guest *guest, unsigned int slot)
 {
 	struct fbt_python_torch *shared = &guest->page->torch;
@@ -123,7 +156,9 @@ static void start(struct guest *guest, unsigned int slot)
 	if (state == FBT_TORCH_ON)
 		state = torch_calls_start(&guest->python, shared->flags, torch->execution.fd,
 					  shared->text, sizeof(shared->text));
-	if (state != FBT_TORCH_ON) {
+	if (state == FBT_TORCH_ON) {
+		find_stream(torch);
+	} else {
 		python_torch_close(torch);
 		__atomic_store_n(&shared->begin_ns, 0, __ATOMIC_RELEASE);
 	}
@@ -224,10 +259,27 @@ static void end_window(struct guest *guest)
 		end_observer(guest);
 }
 
+/* A child has neither page nor files, and its Kineto may wait for threads that it lacks. */
+static void leave_alone(struct guest *guest)
+{
+	struct torch_pending pending;
+
+	if (!__atomic_exchange_n(&guest->torch.is_on, 0, __ATOMIC_ACQ_REL))
+		return;
+	torch_calls_begin(&guest->python, &pending);
+	torch_calls_disable_observer(&guest->python);
+	torch_calls_mute(&guest->python);
+	torch_calls_end(&guest->python, &pending);
+}
+
 void python_torch_begin(struct guest *guest, unsigned int slot)
 {
 	struct torch_pending pending;
 
+	if (!guest__is_alive(guest)) {
+		leave_alone(guest);
+		return;
+	}
 	if (!enter(guest))
 		return;
 	torch_calls_begin(&guest->python, &pending);

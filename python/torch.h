@@ -5,9 +5,9 @@
  * imported, and no line of Python runs. (torch.profiler.profile.start() imports torch._inductor,
  * which takes seconds.)
  *
- * Kineto's profiler belongs to the thread that started it: it records only that one, which must stop
- * it. The observer of the execution trace records all threads. PyTorch (up to 2.13) does not wait
- * for those that are in the observer when it removes it, so it is disabled a while before.
+ * Kineto's profiler belongs to the thread that started it: it records only that one, which must
+ * stop it. The observer of the execution trace records all threads. PyTorch (up to 2.13) does not
+ * wait for those that are in the observer when it removes it, so it is disabled a while before.
  */
 #ifndef FERRUM_PYTHON_TORCH_H
 #define FERRUM_PYTHON_TORCH_H
@@ -31,6 +31,7 @@ struct python_torch {
 	unsigned int inner;	    /* calls within other calls that did not start it */
 	struct own_memfd execution; /* fd -1: none */
 	struct own_memfd kineto;
+	struct own_memfd stream; /* PyTorch's own descriptor of the execution trace */
 };
 
 void python_torch_init(struct python_torch *torch);
@@ -47,7 +48,8 @@ static inline bool python_torch_is_observed(const struct python_torch *torch)
 
 /*
  * Before the begin marker of a call, and after its end marker. Called with the GIL. An exception
- * that is pending stays so; one of PyTorch's is cleared.
+ * that is pending stays so; one of PyTorch's is cleared. In a forked child only the first one may
+ * be called, if the profiler is on: it ends the recording.
  */
 void python_torch_begin(struct guest *guest, unsigned int slot);
 void python_torch_end(struct guest *guest, unsigned int slot);
@@ -73,7 +75,13 @@ void python_torch_cancel(struct guest *guest);
  */
 void python_torch_forget(struct python_torch *torch);
 
-/* Closes what was exported; in a forked child too. */
+/* Closes what was exported. */
 void python_torch_close(struct python_torch *torch);
+
+/*
+ * In a child that was just forked: what PyTorch writes there does not come into the parent's files.
+ * Only makes system calls.
+ */
+void python_torch_close_in_child(struct python_torch *torch);
 
 #endif

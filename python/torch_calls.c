@@ -339,6 +339,17 @@ bool torch_calls_stop(const struct python *python, uint32_t flags, int kineto_fd
 	return good;
 }
 
+void torch_calls_mute(const struct python *python)
+{
+	py_object *result = NULL;
+
+	if (is_true(python, "torch.autograd", "_profiler_enabled"))
+		result = call(python, global(python, "torch.autograd", "_enable_record_function"),
+			      python->Py_BuildValue("(N)", python->PyBool_FromLong(0)), NULL);
+	drop(python, result);
+	python->PyErr_Clear();
+}
+
 void torch_calls_sync(const struct python *python)
 {
 	if (is_true(python, "torch.cuda", "is_initialized"))

@@ -35,6 +35,9 @@ void torch_calls_disable_observer(const struct python *python);
 bool torch_calls_stop(const struct python *python, uint32_t flags, int kineto_fd, char *text,
 		      size_t size);
 
+/* Kineto, if it is on in this thread, records no more: it stays on, and nothing of it is called. */
+void torch_calls_mute(const struct python *python);
+
 /* Waits for the GPU, if the process uses one. */
 void torch_calls_sync(const struct python *python);
 

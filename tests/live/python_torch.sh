@@ -18,7 +18,7 @@ start()
 	local mode=$1
 
 	shift
-	rm -f "$LOG" "$TMP/end" "$TMP/idle" "$TMP/hang"
+	rm -f "$LOG" "$LOG.child" "$TMP/end" "$TMP/idle" "$TMP/hang"
 	: >"$LOG"
 	start_waiting "$python" tests/live/python/torch_engine.py "$LOG" "$mode" "$TMP"
 	run_waiting -p "$ENGINE" --python=inject --torch-trace --step 'py:__main__:Engine.step' \
@@ -135,6 +135,7 @@ is 'under sudo the traces are the user'"'"'s, as the other files are' \
 	"$(stat -c %u:%g "$DIR"/kineto_* "$DIR"/pytorch_et_* "$DIR"/ferrum_* | sort -u)" 65534:65534
 fact 'memory is given back' "T['files'] == []"
 fact 'a child that is forked meanwhile goes on' "T['child'] == 0"
+is 'and its first step ends the recording there' "$(LOG=$LOG.child calls)" 'disable_observer enable_record_function'
 holds 'both are valid traces' "$FBT" validate -q "$DIR"/kineto_*.json "$DIR"/ferrum_*
 
 # As many as the double itself counts: the profiler is stopped by the number of steps.
@@ -177,7 +178,7 @@ hangs()
 
 	start new
 	open_window 1
-	# The 20 before which its child is forked, the one of the child, and one more: the child does not hang.
+	# The 20 before which its child is forked, and two more: the child does not hang.
 	await step 22
 	touch "$TMP/$what"
 	await "$what"

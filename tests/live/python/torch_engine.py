@@ -55,7 +55,7 @@ def enable(settings, activities):
         raise RuntimeError('Profiler is already enabled on this thread')
     state['holds'] = True
     time.sleep(float(os.environ.get('SLOW', 0)))
-    state.update(on=True, thread=threading.get_native_id(), ops=[])
+    state.update(on=True, thread=threading.get_ident(), ops=[])
 
 
 class Result:
@@ -82,7 +82,8 @@ class Result:
 
 
 def is_on_here():
-    return state['on'] and state['thread'] == threading.get_native_id()
+    # As a thread's own storage: a forked child has that of the thread that forked.
+    return state['on'] and state['thread'] == threading.get_ident()
 
 
 def disable():
@@ -132,6 +133,7 @@ if mode != 'none':
     module('torch.autograd', ProfilerActivity=Kind, ProfilerState=Kind, ProfilerConfig=config,
            _prepare_profiler=prepare, _enable_profiler=enable, _disable_profiler=disable,
            _profiler_enabled=is_on_here,
+           _enable_record_function=lambda on: say('enable_record_function', on),
            _add_metadata_json=lambda key, value: say('metadata', key, value))
     module('torch._C._profiler', _ExperimentalConfig=experimental,
            _add_execution_trace_observer=add_observer, _enable_execution_trace_observer=enable_observer,
@@ -180,13 +182,20 @@ class Engine:
         return tokens
 
 
-# A child that is forked in a window has the armed function, and nothing else of the library.
+# A child that is forked in a window has the armed function, and nothing else of the library. What it writes into
+# the execution trace must not come into its parent's.
 def fork(engine):
+    global log
     pid = os.fork()
     if not pid:
         status = 1
         try:
-            status = 0 if engine.step(1) == 1 else 1
+            log = open(log_path + '.child', 'a', buffering=1)
+            for n in range(100):
+                Engine.forward(engine, 1)
+            if state['execution']:
+                state['execution'].flush()
+            status = 0 if engine.step(1) == 1 and engine.step(1) == 1 else 1
         finally:
             os._exit(status)
     account['child'] = os.waitpid(pid, 0)[1]
