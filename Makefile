@@ -104,6 +104,9 @@ gpu_fakes  := $(fake_cuda) $(fake_cupti) $(gpu_engine)
 # A program that watches over itself while it is injected, and what is injected.
 inject_fakes := $(O)/tests/inject_target $(O)/tests/inject_probe.so
 
+# A program that exports an interpreter, which never begins; in the assembly of x86-64.
+not_begun := $(if $(filter x86_64,$(ARCH)),$(O)/tests/not_begun)
+
 unit_src := $(sort $(wildcard tests/unit/*/*_test.c))
 unit_dir := $(sort $(notdir $(patsubst %/,%,$(dir $(unit_src)))))
 unit_bin := $(unit_dir:%=$(O)/tests/unit_%)
@@ -345,7 +348,8 @@ gpu_trial := $(shim) $(gpu_bin) $(O)/tests/gpu_fake_engine
 test_bin := $(tool) $(engine) $(if $(filter unit,$(TESTS)),$(unit_bin)) \
             $(if $(filter golden,$(TESTS)),$(O)/tests/events) \
             $(if $(filter live,$(TESTS)),$(live_bin) $(dwfl)) $(if $(filter e2e,$(TESTS)),$(e2e_bin)) \
-            $(if $(filter unit live,$(TESTS)),$(gpu_fakes)) $(if $(filter live,$(TESTS)),$(guest) $(gpu_trial)) \
+            $(if $(filter unit live,$(TESTS)),$(gpu_fakes)) $(if $(filter live,$(TESTS)),$(gpu_trial)) \
+            $(if $(filter unit live,$(TESTS)),$(guest)) $(if $(filter unit,$(TESTS)),$(not_begun)) \
             $(if $(filter unit live e2e,$(TESTS)),$(inject_fakes)) \
             $(if $(filter live e2e,$(TESTS)),$(O)/tests/live_inject_drive) \
             $(if $(filter live,$(TESTS)),$(O)/tests/bench_worker)
@@ -377,6 +381,10 @@ $(O)/tests/events: $(sort $(wildcard tests/golden/*.[ch] include/*.h)) $(O)/libf
 $(O)/tests/inject_target: tests/fake/inject_target.c | $(O)/tests
 	$(call msg,CC,$@)
 	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -MMD -MP $< -lpthread -lm -o $@
+
+$(not_begun): tests/fake/not_begun.c | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -rdynamic -Ipython -MMD -MP $< -lpthread -ldl -o $@
 
 $(O)/tests/inject_probe.so: tests/fake/inject_probe.c | $(O)/tests
 	$(call msg,CC,$@)

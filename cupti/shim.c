@@ -11,13 +11,10 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,9 +24,8 @@
 #include "only_one.h"
 #include "own_thread.h"
 
-#define TURN_MS	 250
-#define IDLE_MS	 2000  /* a missed wake-up costs at most this */
-#define SLACK_NS 50000 /* the default timer slack */
+#define TURN_MS 250
+#define IDLE_MS 2000 /* a missed wake-up costs at most this */
 
 int InitializeInjection(void);
 int ferrum_cupti_attach(void);
@@ -134,33 +130,13 @@ static uint32_t serve(struct shim *shim, uint32_t armed)
 	return armed;
 }
 
-/*
- * After an injection our thread has the affinity and priority of an arbitrary thread of the engine,
- * perhaps one that is pinned to a CPU. Takes those of the main thread instead, where that is
- * allowed.
- */
-static void adopt_main_thread(void)
-{
-	cpu_set_t cpus;
-	pid_t first = getpid();
-	int nice;
-
-	if (!sched_getaffinity(first, sizeof(cpus), &cpus))
-		sched_setaffinity(0, sizeof(cpus), &cpus);
-	errno = 0;
-	nice = getpriority(PRIO_PROCESS, (id_t)first);
-	if (!errno)
-		setpriority(PRIO_PROCESS, 0, nice);
-	prctl(PR_SET_TIMERSLACK, SLACK_NS);
-}
-
 static void *run(void *arg)
 {
 	struct shim *shim = arg;
 	uint32_t served = 0;
 
 	if (shim->late)
-		adopt_main_thread();
+		own_thread_adopt_main();
 	own_thread_begin("ferrum-cupti");
 	while (shim__is_alive(shim)) {
 		uint32_t armed = read_armed(shim);

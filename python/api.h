@@ -23,6 +23,8 @@ typedef py_object *(*py_vectorcall)(py_object *function, py_object *const *args,
 #define PYTHON_FUNCTIONS(F)                                                                        \
 	F(int, PyGILState_Ensure, (void))                                                          \
 	F(void, PyGILState_Release, (int))                                                         \
+	F(void *, PyEval_SaveThread, (void))                                                       \
+	F(void, PyEval_RestoreThread, (void *))                                                    \
 	F(int, Py_IsInitialized, (void))                                                           \
 	F(const char *, Py_GetVersion, (void))                                                     \
 	F(py_object *, PyImport_GetModuleDict, (void))                                             \

@@ -64,6 +64,12 @@ static inline void count_one(const struct python *python, uint64_t *counter) /* 
 				 __ATOMIC_RELAXED);
 }
 
+static inline bool wants_torch(const struct call *call)
+{
+	return call->is_alive ? python_torch_is_wanted(call->guest)
+			      : python_torch_is_on(&call->guest->torch);
+}
+
 /* For the markers: 12 to 24 ns each. */
 static ONE_COPY void read_numbers(struct call *call, const struct python_own *own,
 				  py_object *const *args, ssize_t count, py_object *names)
@@ -83,7 +89,7 @@ static ONE_COPY void begin_any(struct call *call, py_object *function, py_object
 	const struct python_own *own;
 
 	/* First of all: slots may change whenever the GIL is let go. */
-	if (call->is_alive && python_torch_is_wanted(call->guest))
+	if (wants_torch(call))
 		python_torch_begin(call->guest, call->index);
 	if (python->threaded)
 		__atomic_fetch_add(&call->slot->inside, 1, __ATOMIC_SEQ_CST);
@@ -105,7 +111,7 @@ static inline const struct python_own *find_usual(const struct call *call, const
 {
 	const struct python_own *own = call->slot->own;
 
-	if (call->guest->python.threaded || (call->is_alive && python_torch_is_wanted(call->guest)))
+	if (call->guest->python.threaded || wants_torch(call))
 		return NULL;
 	if (!own->clone)
 		return own->function == called ? own : NULL;

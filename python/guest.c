@@ -22,8 +22,8 @@
 #define IDLE_MS	    2000       /* a missed wake-up costs at most this */
 #define LEASE_MS    250	       /* how often the lease is looked at while functions are armed */
 #define EARLY_MS                                                                                   \
-	20 /* and whether there is an interpreter, while an order waits for one, or whether a step \
-	      runs, before PyTorch's profiler is stopped */
+	20 /* and whether there is an interpreter, while an order waits for one, or whether a      \
+	      thread is done with PyTorch's profiler, whose window has ended */
 #define NS_PER_MS 1000000ull
 
 int ferrum_python_attach(void);
@@ -139,6 +139,32 @@ static void act(struct guest *guest, uint32_t command)
 		python->PyGC_Enable();
 }
 
+static bool is_lease_over(const struct guest *guest)
+{
+	return now_ns() >= __atomic_load_n(&guest->page->lease_ns, __ATOMIC_ACQUIRE);
+}
+
+/* false: the tool has withdrawn the order meanwhile. order: as it was asked. */
+static bool change_order(struct guest *guest, uint32_t order, enum fbt_python_order state)
+{
+	return __atomic_compare_exchange_n(&guest->page->order, &order,
+					   FBT_PYTHON_ORDER(order >> 2, state), false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Drops the order of a tool that has died: nobody withdraws it, and nobody wants it any more. A
+ * tool that was only late learns from the lapse that nothing was done. false: the tool lives.
+ */
+static bool drop_left(struct guest *guest, uint32_t order)
+{
+	if (!is_lease_over(guest))
+		return false;
+	guest->page->lapses++;
+	change_order(guest, order, FBT_PYTHON_DONE);
+	return true;
+}
+
 /*
  * Takes the order, unless the tool has withdrawn it meanwhile, acts, and answers. order: as it was
  * asked. Called with the GIL, or without where the command needs none.
@@ -146,11 +172,9 @@ static void act(struct guest *guest, uint32_t command)
 static void take(struct guest *guest, uint32_t order, uint32_t command)
 {
 	uint32_t number = order >> 2;
-	uint32_t asked = order;
 
-	if (!__atomic_compare_exchange_n(&guest->page->order, &asked,
-					 FBT_PYTHON_ORDER(number, FBT_PYTHON_TAKEN), false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	/* The wait for the GIL may have been long. */
+	if (drop_left(guest, order) || !change_order(guest, order, FBT_PYTHON_TAKEN))
 		return;
 	act(guest, command);
 	publish(guest);
@@ -208,7 +232,7 @@ static void end_lease(struct guest *guest)
 		return;
 	python_torch_cancel(guest);
 	state = guest->python.PyGILState_Ensure();
-	python_torch_stop_idle(guest);
+	python_torch_end_idle(guest);
 	act(guest, FBT_PYTHON_DISARM);
 	guest->python.PyGILState_Release(state);
 	publish(guest);
@@ -223,7 +247,7 @@ static void end_lease(struct guest *guest)
 				    __ATOMIC_ACQUIRE);
 }
 
-/* The tool's window has ended: no step may come for long, so none is waited for. */
+/* The tool's window has ended, and no step may come for long. */
 static void end_torch(struct guest *guest)
 {
 	int state;
@@ -231,19 +255,14 @@ static void end_torch(struct guest *guest)
 	if (!may_enter(guest))
 		return;
 	state = guest->python.PyGILState_Ensure();
-	python_torch_stop_idle(guest);
+	python_torch_end_idle(guest);
 	guest->python.PyGILState_Release(state);
 }
 
 static bool is_torch_over(const struct guest *guest)
 {
-	return python_torch_is_on(&guest->torch) && guest->torch.any_thread &&
+	return python_torch_is_observed(&guest->torch) &&
 	       guest->page->torch.window != guest->torch.served;
-}
-
-static bool is_lease_over(const struct guest *guest)
-{
-	return now_ns() >= __atomic_load_n(&guest->page->lease_ns, __ATOMIC_ACQUIRE);
 }
 
 /* How long to wait for the next order at most. order: as it was read last. */
@@ -260,6 +279,8 @@ static void *run(void *arg)
 {
 	struct guest *guest = arg;
 
+	/* The engine's threads wait for this one while it has the GIL. */
+	own_thread_adopt_main();
 	own_thread_begin(FBT_PYTHON_THREAD);
 	guest->is_loaded =
 		python_api_load(&guest->python, guest->page->text, sizeof(guest->page->text));
@@ -270,7 +291,7 @@ static void *run(void *arg)
 		uint32_t order = __atomic_load_n(&guest->page->order, __ATOMIC_ACQUIRE);
 		bool is_held = count_armed(guest);
 
-		if ((order & 3) == FBT_PYTHON_ASKED)
+		if ((order & 3) == FBT_PYTHON_ASKED && !drop_left(guest, order))
 			serve(guest, order);
 		if (is_torch_over(guest))
 			end_torch(guest);
@@ -326,7 +347,7 @@ static void on_fork_in_child(void)
 		return;
 	*guest->alive = 0;
 	own_memfd_close(&guest->file);
-	python_torch_close(&guest->torch);
+	python_torch_close_in_child(&guest->torch);
 }
 
 __attribute__((destructor)) static void on_exit_of_process(void)

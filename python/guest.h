@@ -46,8 +46,9 @@ static inline bool guest__is_alive(const struct guest *guest)
 }
 
 /*
- * Whether python_torch_begin and python_torch_end have anything to do, if the guest is alive: the
- * profiler of a forked child is its own affair. Cheap, for each call of an armed function.
+ * Whether python_torch_begin and python_torch_end have anything to do, if the guest is alive; in a
+ * forked child, which has no page, python_torch_is_on tells it. Cheap, for each call of an armed
+ * function.
  */
 static inline bool python_torch_is_wanted(const struct guest *guest)
 {

@@ -5,8 +5,9 @@
  * imported, and no line of Python runs. (torch.profiler.profile.start() imports torch._inductor,
  * which takes seconds.)
  *
- * Kineto's profiler belongs to the thread that started it, so that thread must stop it. Newer
- * versions can record all threads of the process; then any thread may.
+ * Kineto's profiler belongs to the thread that started it: it records only that one, which must
+ * stop it. The observer of the execution trace records all threads. PyTorch (up to 2.13) does not
+ * wait for those that are in the observer when it removes it, so it is disabled a while before.
  */
 #ifndef FERRUM_PYTHON_TORCH_H
 #define FERRUM_PYTHON_TORCH_H
@@ -23,12 +24,14 @@ struct python_torch {
 	uint32_t is_on;		    /* atomic */
 	uint32_t is_busy;	    /* atomic: a thread starts or stops it */
 	uint32_t is_cancelled;	    /* the tool is gone: nobody wants what was recorded */
-	bool any_thread;	    /* may stop it */
+	uint32_t is_observed;	    /* atomic: the observer is enabled */
+	uint64_t unobserved_ns;	    /* since when it is not */
 	pid_t thread;		    /* that started it */
 	unsigned int host;	    /* slot whose steps are counted, and end the window */
 	unsigned int inner;	    /* calls within other calls that did not start it */
 	struct own_memfd execution; /* fd -1: none */
 	struct own_memfd kineto;
+	struct own_memfd stream; /* PyTorch's own descriptor of the execution trace */
 };
 
 void python_torch_init(struct python_torch *torch);
@@ -38,9 +41,15 @@ static inline bool python_torch_is_on(const struct python_torch *torch)
 	return __atomic_load_n(&torch->is_on, __ATOMIC_ACQUIRE);
 }
 
+static inline bool python_torch_is_observed(const struct python_torch *torch)
+{
+	return __atomic_load_n(&torch->is_observed, __ATOMIC_ACQUIRE);
+}
+
 /*
  * Before the begin marker of a call, and after its end marker. Called with the GIL. An exception
- * that is pending stays so; one of PyTorch's is cleared.
+ * that is pending stays so; one of PyTorch's is cleared. In a forked child only the first one may
+ * be called, if the profiler is on: it ends the recording.
  */
 void python_torch_begin(struct guest *guest, unsigned int slot);
 void python_torch_end(struct guest *guest, unsigned int slot);
@@ -51,8 +60,11 @@ void python_torch_end(struct guest *guest, unsigned int slot);
  */
 bool python_torch_needs(const struct guest *guest, unsigned int slot);
 
-/* Stops a profiler that nobody wants any more, if no step runs. Needs the GIL. */
-void python_torch_stop_idle(struct guest *guest);
+/*
+ * Disables the observer of a profiler that nobody wants any more: no step may come for long. Needs
+ * the GIL.
+ */
+void python_torch_end_idle(struct guest *guest);
 
 /* The tool is gone. */
 void python_torch_cancel(struct guest *guest);
@@ -63,7 +75,13 @@ void python_torch_cancel(struct guest *guest);
  */
 void python_torch_forget(struct python_torch *torch);
 
-/* Closes what was exported; in a forked child too. */
+/* Closes what was exported. */
 void python_torch_close(struct python_torch *torch);
+
+/*
+ * In a child that was just forked: what PyTorch writes there does not come into the parent's files.
+ * Only makes system calls.
+ */
+void python_torch_close_in_child(struct python_torch *torch);
 
 #endif

@@ -154,20 +154,17 @@ static py_object *make_activities(const struct python *python, uint32_t flags)
 }
 
 /* A new reference to ProfilerConfig. */
-static py_object *make_config(const struct python *python, uint32_t flags, bool *any_thread)
+static py_object *make_config(const struct python *python, uint32_t flags)
 {
 	py_object *make = global(python, "torch._C._profiler", "_ExperimentalConfig");
 	py_object *kinds = global(python, "torch.autograd", "ProfilerState");
 	py_object *kineto = kinds ? python_attribute(python, kinds, "KINETO") : NULL;
-	py_object *more = call(
-		python, make, python->PyTuple_New(0),
-		python->Py_BuildValue("{s:N}", "profile_all_threads", python->PyBool_FromLong(1)));
+	/*
+	 * Without profile_all_threads: up to PyTorch 2.13 its end frees what other threads write
+	 * just then, and a newer one waits for them, with the GIL held.
+	 */
+	py_object *more = call(python, make, python->PyTuple_New(0), NULL);
 
-	*any_thread = more;
-	if (!more) {
-		python->PyErr_Clear();
-		more = call(python, make, python->PyTuple_New(0), NULL);
-	}
 	if (!more || !kineto) {
 		drop(python, more);
 		drop(python, kineto);
@@ -183,10 +180,10 @@ static py_object *make_config(const struct python *python, uint32_t flags, bool 
 		    NULL);
 }
 
-static bool enable(const struct python *python, uint32_t flags, bool *any_thread)
+static bool enable(const struct python *python, uint32_t flags)
 {
 	static const char *const names[] = {"_prepare_profiler", "_enable_profiler"};
-	py_object *config = make_config(python, flags, any_thread);
+	py_object *config = make_config(python, flags);
 	py_object *activities = make_activities(python, flags);
 	bool good = config && activities;
 
@@ -212,7 +209,7 @@ static void add_metadata(const struct python *python, const char *key)
 }
 
 enum fbt_torch_state torch_calls_start(const struct python *python, uint32_t flags,
-				       int execution_fd, bool *any_thread, char *text, size_t size)
+				       int execution_fd, char *text, size_t size)
 {
 	enum fbt_torch_state state;
 
@@ -224,7 +221,7 @@ enum fbt_torch_state torch_calls_start(const struct python *python, uint32_t fla
 	state = add_observer(python, execution_fd, text, size);
 	if (state != FBT_TORCH_ON)
 		return state;
-	if (!enable(python, flags, any_thread)) {
+	if (!enable(python, flags)) {
 		take_error(python, text, size, "its profiler could not be started");
 		call_plain(python, "torch._C._profiler", "_remove_execution_trace_observer");
 		return FBT_TORCH_FAILED;
@@ -306,6 +303,12 @@ static bool has_trace(const struct python *python, py_object *result)
 	return has;
 }
 
+void torch_calls_disable_observer(const struct python *python)
+{
+	call_plain(python, "torch._C._profiler", "_disable_execution_trace_observer");
+	python->PyErr_Clear();
+}
+
 bool torch_calls_stop(const struct python *python, uint32_t flags, int kineto_fd, char *text,
 		      size_t size)
 {
@@ -315,8 +318,7 @@ bool torch_calls_stop(const struct python *python, uint32_t flags, int kineto_fd
 
 	if (flags & FBT_TORCH_SYNC)
 		torch_calls_sync(python);
-	good = call_plain(python, "torch._C._profiler", "_disable_execution_trace_observer");
-	good &= call_plain(python, "torch._C._profiler", "_remove_execution_trace_observer");
+	good = call_plain(python, "torch._C._profiler", "_remove_execution_trace_observer");
 	if (!good)
 		take_error(python, why, sizeof(why), "its execution trace could not be ended");
 	result = call(python, global(python, "torch.autograd", "_disable_profiler"),
@@ -335,6 +337,17 @@ bool torch_calls_stop(const struct python *python, uint32_t flags, int kineto_fd
 	if (!good)
 		snprintf(text, size, "%s", why);
 	return good;
+}
+
+void torch_calls_mute(const struct python *python)
+{
+	py_object *result = NULL;
+
+	if (is_true(python, "torch.autograd", "_profiler_enabled"))
+		result = call(python, global(python, "torch.autograd", "_enable_record_function"),
+			      python->Py_BuildValue("(N)", python->PyBool_FromLong(0)), NULL);
+	drop(python, result);
+	python->PyErr_Clear();
 }
 
 void torch_calls_sync(const struct python *python)

@@ -44,14 +44,17 @@ check_steps injected
 trace_requests
 check_steps 'again, without an option'
 
-# PyTorch's own profiler, for one window. The engine is idle at its end.
+# PyTorch's own profiler, for one window. The engine is idle at its end, so it gets one more request.
 run_waiting -p "$PID" --python=inject --torch-trace
 open_window 1
 read_metrics
 passes=$ITERATIONS
 ask "$TOKENS" 2 >"$TMP/asked"
 read_metrics
-close_window 1
+rm "$FLAG"
+wait_for_line 'send an idle engine a request'
+ask 4 1 >"$TMP/asked"
+wait_for_line '^waiting for /' 2
 kill -INT "$TOOL"
 wait "$TOOL"
 is 'with PyTorch'"'"'s profiler: the tool succeeds' $? 0

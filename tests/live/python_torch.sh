@@ -18,7 +18,7 @@ start()
 	local mode=$1
 
 	shift
-	rm -f "$LOG" "$TMP/end" "$TMP/idle" "$TMP/hang"
+	rm -f "$LOG" "$LOG.child" "$TMP/end" "$TMP/idle" "$TMP/hang"
 	: >"$LOG"
 	start_waiting "$python" tests/live/python/torch_engine.py "$LOG" "$mode" "$TMP"
 	run_waiting -p "$ENGINE" --python=inject --torch-trace --step 'py:__main__:Engine.step' \
@@ -110,10 +110,14 @@ is 'once a window, in the order of torch.profiler' "$(calls)" "$names $names"
 holds 'started on the thread of the steps, without an exception pending' files \
 	"all(l['thread'] == T['thread'] for l in L if l['call'] in ('add', 'enable')) and
 	all(l['pending'] == 'None' for l in L if 'pending' in l)"
-holds 'of CPU operators, with shapes, without stacks, on all threads' files \
+holds 'of CPU operators, with shapes, without stacks, on this thread alone' files \
 	"[l['arguments'][0][:6] for l in L if l['call'] == 'enable'][0] == ['KINETO', True, False, False, False, False] and
-	[l['arguments'][0][6] for l in L if l['call'] == 'enable'][0] == {'profile_all_threads': True} and
+	[l['arguments'][0][6] for l in L if l['call'] == 'enable'][0] == {} and
 	[l['arguments'][1] for l in L if l['call'] == 'enable'][0] == ['CPU']"
+holds 'stopped by that thread too, and the observer is removed a while after it was disabled' files \
+	"all(l['thread'] == T['thread'] for l in L if l['call'] in ('remove', 'disable')) and
+	all(b['at'] - a['at'] >= 0.1 for a, b in zip([l for l in L if l['call'] == 'disable_observer'],
+		[l for l in L if l['call'] == 'remove'], strict=True))"
 holds 'one tag for all files of a window, mode 0600' files "len(set(named)) == 1 and set(modes) == {0o600}"
 is 'one pair of files for each window' "$(count 'kineto_*.json') $(count 'pytorch_et_*.json')" '2 2'
 holds 'the execution trace is what the double wrote' files \
@@ -131,6 +135,7 @@ is 'under sudo the traces are the user'"'"'s, as the other files are' \
 	"$(stat -c %u:%g "$DIR"/kineto_* "$DIR"/pytorch_et_* "$DIR"/ferrum_* | sort -u)" 65534:65534
 fact 'memory is given back' "T['files'] == []"
 fact 'a child that is forked meanwhile goes on' "T['child'] == 0"
+is 'and its first step ends the recording there' "$(LOG=$LOG.child calls)" 'disable_observer enable_record_function'
 holds 'both are valid traces' "$FBT" validate -q "$DIR"/kineto_*.json "$DIR"/ferrum_*
 
 # As many as the double itself counts: the profiler is stopped by the number of steps.
@@ -146,34 +151,34 @@ holds 'with variables: stacks, and no shapes' files \
 fact 'with variables: the GPU is waited for after each step' "T['cuda'] >= T['profiled'] > 50"
 MORE=()
 
-# An engine without requests makes no step that could end the window.
+# An engine without requests makes no step that could end the window: the observer, which records all threads, is
+# disabled meanwhile, and the next step exports.
 start new
 open_window 1
 await step 20
 touch "$TMP/idle"
 await idle
-close_window 1
-is 'idle: exported all the same' "$(count 'kineto_*.json')" 1
+rm "$FLAG"
+await disable_observer
+is 'idle: by another thread, and nothing else' "$(calls)" "${names% remove*}"
+wait_for_line 'send an idle engine a request'
+rm "$TMP/idle"
+wait_for_line '^waiting for /' 2
+is 'idle: exported with the next step' "$(count 'kineto_*.json')" 1
 end idle
-holds 'idle: by another thread' files "[l['thread'] != T['thread'] for l in L if l['call'] == 'disable'] == [True]"
+holds 'idle: by the thread that started it' files \
+	"[l['thread'] == T['thread'] for l in L if l['call'] == 'disable'] == [True] and
+	[l['thread'] != T['thread'] for l in L if l['call'] == 'disable_observer'] == [True]"
 
-start old
-open_window 1
-await step 20
-close_window 1
-end old
-holds 'an old PyTorch: by the thread that started it' files \
-	"[l['thread'] == T['thread'] for l in L if l['call'] == 'disable'] == [True] and len(ops) >= 20"
-
-# hangs NAME MODE WHAT: an engine that makes no more step (idle), or whose step does not end (hang). The first
+# hangs NAME WHAT: an engine that makes no more step (idle), or whose step does not end (hang). The first
 # window ends by its flag alone, the second is no longer waited for once a signal comes, by the same tool.
 hangs()
 {
-	local name=$1 what=$3 begin=$SECONDS waited
+	local name=$1 what=$2 begin=$SECONDS waited
 
-	start "$2"
+	start new
 	open_window 1
-	# The 20 before which its child is forked, the one of the child, and one more: the child does not hang.
+	# The 20 before which its child is forked, and two more: the child does not hang.
 	await step 22
 	touch "$TMP/$what"
 	await "$what"
@@ -200,11 +205,11 @@ hangs()
 	end "$name"
 }
 
-hangs 'a step that hangs' new hang
-hangs 'an old PyTorch, idle' old idle
+hangs 'a step that hangs' hang
+hangs 'an idle engine' idle
 
 # The window ends while PyTorch is just starting; no step of the engine comes afterwards.
-SLOW=2 start old
+SLOW=2 start new
 open_window 1
 await enable
 touch "$TMP/idle"
@@ -215,7 +220,7 @@ end 'a slow start'
 
 # The tool is killed meanwhile, and the library gives the functions back before PyTorch has started. As another
 # thread is in the step, the end of that call does not stop it.
-SLOW=8 HOLDS=1 start old
+SLOW=8 HOLDS=1 start new
 open_window 1
 await enable
 touch "$TMP/idle"

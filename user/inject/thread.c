@@ -284,6 +284,7 @@ struct range {
 struct candidate {
 	struct inject_thread thread;
 	bool first; /* its tid is the tgid */
+	bool lags;  /* gets less of a CPU than the first thread */
 	uint32_t filters;
 	uint64_t sleeps;
 };
@@ -292,6 +293,7 @@ typedef VEC(struct candidate) candidate_vec;
 
 struct look {
 	uint32_t tgid;
+	int32_t nice; /* of the first thread */
 	struct range stub;
 	struct range loader;
 	bool loader_known;
@@ -367,13 +369,18 @@ bool inject_thread_is_same(const struct inject_thread *thread, uint32_t tgid)
 	       !memcmp(now.args, thread->args, sizeof(now.args));
 }
 
-/* Whether the thread sleeps and has no real-time policy, which the helper thread would inherit. */
-static bool is_at_rest(uint32_t tgid, uint32_t tid)
+/*
+ * Whether the thread sleeps and has no real-time policy, which the helper thread would inherit.
+ * Sets lags.
+ */
+static bool is_at_rest(struct candidate *candidate, const struct look *look)
 {
 	struct thread_stat stat;
 
-	return !thread_stat_read(&stat, (struct proc_ref){tgid, tid}) && stat.state == 'S' &&
-	       stat.policy != SCHED_FIFO && stat.policy != SCHED_RR &&
+	if (thread_stat_read(&stat, (struct proc_ref){look->tgid, candidate->thread.tid}))
+		return false;
+	candidate->lags = stat.policy == SCHED_IDLE || stat.nice > look->nice;
+	return stat.state == 'S' && stat.policy != SCHED_FIFO && stat.policy != SCHED_RR &&
 	       stat.policy != SCHED_DEADLINE;
 }
 
@@ -468,7 +475,7 @@ static int look_at_thread(struct look *look, uint32_t tid)
 	if (!look->loader_known)
 		look->loader_known = read_loader(&look->loader, look->tgid, tid);
 	if (!look->loader_known || is_within(thread->pc, &look->loader) ||
-	    !is_at_rest(look->tgid, tid) || !read_status(&candidate, look->tgid))
+	    !is_at_rest(&candidate, look) || !read_status(&candidate, look->tgid))
 		return 0;
 	return vec_push(&look->found, candidate);
 }
@@ -495,6 +502,12 @@ static int compare(const void *left, const void *right)
 	/* The helper inherits the filters. */
 	if (a->filters != b->filters)
 		return a->filters < b->filters ? -1 : 1;
+	/*
+	 * A library's thread inherits how it is scheduled, and may not be allowed to change that.
+	 * The engine would wait for it.
+	 */
+	if (a->lags != b->lags)
+		return a->lags ? 1 : -1;
 	/* The first thread often runs the steps. */
 	if (a->first != b->first)
 		return a->first ? 1 : -1;
@@ -553,9 +566,12 @@ int inject_threads_list(inject_thread_vec *threads, uint32_t tgid, uint64_t stub
 {
 	struct look look = {.tgid = tgid, .stub = {.start = stub, .end = stub + stub_size}};
 	char path[PROC_PATH_MAX];
+	struct thread_stat stat;
 	DIR *folder;
 	int err;
 
+	if (!thread_stat_read(&stat, (struct proc_ref){tgid, tgid}))
+		look.nice = stat.nice;
 	proc_path(path, (struct proc_ref){.tgid = tgid}, "task");
 	folder = opendir(path);
 	if (!folder)

@@ -19,6 +19,7 @@ struct thread_stat {
 	uint64_t start_ticks; /* since boot, sysconf(_SC_CLK_TCK) per second */
 	uint64_t start_code;  /* this address and the next change with execve(2) */
 	uint64_t start_stack;
+	int32_t nice;
 	uint32_t policy; /* SCHED_*, sched(7) */
 };
 

@@ -295,6 +295,7 @@ int python_guest__open(struct python_guest **result, uint32_t tgid, uint32_t *ho
 	/* What an earlier tool wished for is not ours. */
 	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++)
 		(*result)->page->slots[i].function[0] = '\0';
+	python_guest__end_torch(*result);
 	beat(*result);
 	return 0;
 }

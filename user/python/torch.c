@@ -180,8 +180,9 @@ static void await_exports(struct python_steps *steps, uint32_t window)
 		if (!told && now_ns - begin_ns >= TELL_NS) {
 			log_info(
 				wait == PYTHON_TORCH_STEP
-					? "PyTorch's profiler stops at the end of a step, which is "
-					  "waited for up to %u s; Ctrl-C ends the wait"
+					? "PyTorch's profiler stops at the end of a step (send an "
+					  "idle engine a request), which is waited for up to %u s; "
+					  "Ctrl-C ends the wait"
 					: "PyTorch's profiler is being stopped, which is waited "
 					  "for up to %u s; Ctrl-C ends the wait",
 				(unsigned int)(limit_ns / NS_PER_S));

@@ -505,6 +505,23 @@ static int serve_flags(struct trace *trace)
 	return trace->first_err;
 }
 
+static void tell_torch(const struct options *options)
+{
+	log_warn("--torch-trace: while a window is open, PyTorch's profiler runs in the "
+		 "engine, and steps take about 5 times as long: they are marked, and not "
+		 "judged. Errors of that profiler are errors of the engine: PyTorch has "
+		 "crashed programs in which other threads ran operators when it was "
+		 "stopped (docs/python.md)");
+	if (options->torch.stack)
+		log_warn("--torch-trace with FERRUM_BPFTRACE_WITH_STACK=1: PyTorch's start may "
+			 "hang an engine that has several threads and is busy");
+	if (options->gpu.mode != GPU_OFF)
+		log_warn("--torch-trace with GPU records: with PyTorch since August 2026 the GPU "
+			 "records may end when its profiler starts; an older one records no GPU "
+			 "work in that process again, unless it had been used there before "
+			 "(--gpu off avoids both)");
+}
+
 int trace_by_flag(const struct options *options, struct flag *flag)
 {
 	struct trace trace = {
@@ -520,14 +537,7 @@ int trace_by_flag(const struct options *options, struct flag *flag)
 	if (!err && !options->all)
 		err = pid_set__new(&trace.targets, &options->pids);
 	if (!err && options->torch.is_on)
-		log_warn("--torch-trace: while a window is open, PyTorch's profiler runs in the "
-			 "engine, and steps take about 5 times as long: they are marked, and not "
-			 "judged");
-	if (!err && options->torch.is_on && options->gpu.mode != GPU_OFF)
-		log_warn("--torch-trace with GPU records: with PyTorch since August 2026 the GPU "
-			 "records may end when its profiler starts; an older one records no GPU "
-			 "work in that process again, unless it had been used there before "
-			 "(--gpu off avoids both)");
+		tell_torch(options);
 	err = err ? err : loading_measure(options, &trace.cost, trace.window_options.explain_ps);
 	err = err ? err : prepare(&trace, false);
 	err = err ? err : loop__new(&trace.loop);

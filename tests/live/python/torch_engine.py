@@ -8,7 +8,7 @@ too. Once FOLDER/worker is there, it starts another such engine, whose FOLDER th
 SLOW in the environment: for how many seconds its start lets go of the GIL. HOLDS: another thread makes calls
 of the step, and one that begins during that start does not end before the engine.
 
-MODE: new; old (only the thread that started it may stop it); taken (a profiler of the engine is on);
+MODE: new; taken (a profiler of the engine is on);
 observed (an observer of the engine is there); start, save, stop (that fails); lost (something else stops
 the profiler); none (no PyTorch)"""
 import gc, json, os, select, subprocess, sys, threading, time, types
@@ -29,6 +29,7 @@ def module(name, **members):
 
 def say(call, *arguments):
     log.write(json.dumps({'call': call, 'arguments': arguments, 'thread': threading.get_native_id(),
+                          'at': time.monotonic(),
                           'pending': repr(sys.exc_info()[1])}) + '\n')
 
 
@@ -37,8 +38,6 @@ class Kind:
 
 
 def experimental(**options):
-    if options and mode == 'old':
-        raise TypeError('no profile_all_threads here')
     return options
 
 
@@ -56,7 +55,7 @@ def enable(settings, activities):
         raise RuntimeError('Profiler is already enabled on this thread')
     state['holds'] = True
     time.sleep(float(os.environ.get('SLOW', 0)))
-    state.update(on=True, thread=threading.get_native_id(), ops=[])
+    state.update(on=True, thread=threading.get_ident(), ops=[])
 
 
 class Result:
@@ -82,12 +81,17 @@ class Result:
         os.rename(path + '.tmp', path)
 
 
+def is_on_here():
+    # As a thread's own storage: a forked child has that of the thread that forked.
+    return state['on'] and state['thread'] == threading.get_ident()
+
+
 def disable():
     say('disable')
     if mode == 'stop':
         state['on'] = False
         raise RuntimeError('cannot stop')
-    if not state['on'] or mode == 'old' and state['thread'] != threading.get_native_id():
+    if not is_on_here():
         return Result(None)
     state['on'] = False
     return Result(None if mode == 'lost' else state['ops'])
@@ -128,7 +132,8 @@ if mode != 'none':
     module('torch.autograd.profiler', _is_profiler_enabled=mode == 'taken')
     module('torch.autograd', ProfilerActivity=Kind, ProfilerState=Kind, ProfilerConfig=config,
            _prepare_profiler=prepare, _enable_profiler=enable, _disable_profiler=disable,
-           _profiler_enabled=lambda: mode == 'old' and state['on'],
+           _profiler_enabled=is_on_here,
+           _enable_record_function=lambda on: say('enable_record_function', on),
            _add_metadata_json=lambda key, value: say('metadata', key, value))
     module('torch._C._profiler', _ExperimentalConfig=experimental,
            _add_execution_trace_observer=add_observer, _enable_execution_trace_observer=enable_observer,
@@ -154,7 +159,7 @@ class Engine:
         if state['execution']:
             state['execution'].write((',' if state['nodes'] else '') + '{"id": %d}\n' % state['nodes'])
             state['nodes'] += 1
-        if state['on']:
+        if is_on_here():
             state['ops'].append((threading.get_native_id(), begin, time.time_ns()))
         if tokens % 7 == 3:
             raise ValueError(tokens)
@@ -177,13 +182,20 @@ class Engine:
         return tokens
 
 
-# A child that is forked in a window has the armed function, and nothing else of the library.
+# A child that is forked in a window has the armed function, and nothing else of the library. What it writes into
+# the execution trace must not come into its parent's.
 def fork(engine):
+    global log
     pid = os.fork()
     if not pid:
         status = 1
         try:
-            status = 0 if engine.step(1) == 1 else 1
+            log = open(log_path + '.child', 'a', buffering=1)
+            for n in range(100):
+                Engine.forward(engine, 1)
+            if state['execution']:
+                state['execution'].flush()
+            status = 0 if engine.step(1) == 1 and engine.step(1) == 1 else 1
         finally:
             os._exit(status)
     account['child'] = os.waitpid(pid, 0)[1]

@@ -18,6 +18,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -41,6 +42,8 @@ enum task {
 	TASK_OFTEN,  /* as TASK_PAUSE, after several sleeps */
 	TASK_LOADER, /* as TASK_PAUSE, by a syscall instruction of ld.so */
 	TASK_FIFO,   /* as TASK_PAUSE, with a real-time policy */
+	TASK_NICE,   /* as TASK_PAUSE, with a low priority */
+	TASK_IDLE,   /* as TASK_PAUSE, runs only where a CPU is idle */
 	TASK_FILTERED,
 	TASK_FILTERED_SLEEP,
 	TASK_READ,
@@ -120,6 +123,13 @@ static inline void turn_real_time(struct child *child)
 	child->cannot |= sched_setscheduler(0, SCHED_FIFO, &param) != 0;
 }
 
+static inline void turn_idle(struct child *child)
+{
+	static const struct sched_param param;
+
+	child->cannot |= sched_setscheduler(0, SCHED_IDLE, &param) != 0;
+}
+
 static inline void put_filter_on(struct child *child)
 {
 	struct filter filter;
@@ -158,6 +168,12 @@ static inline void be_task(struct child *child, enum task task)
 		break;
 	case TASK_FIFO:
 		turn_real_time(child);
+		break;
+	case TASK_NICE:
+		child->cannot |= setpriority(PRIO_PROCESS, 0, 19) != 0;
+		break;
+	case TASK_IDLE:
+		turn_idle(child);
 		break;
 	case TASK_FILTERED:
 		put_filter_on(child);

@@ -148,6 +148,29 @@ static void one_of_a_real_time_policy_is_not_offered(void **state)
 	assert_order(child, 0);
 }
 
+/* The library's thread would inherit that. */
+static void of_equal_ones_those_that_get_less_of_a_cpu_come_last(void **state)
+{
+	struct child *child = *state;
+
+	child->tasks[0] = TASK_PAUSE;
+	child->tasks[1] = TASK_NICE;
+	child->tasks[2] = TASK_PAUSE;
+	assert_true(start(child));
+	assert_order(child, 2, 0, 1);
+}
+
+static void one_that_runs_where_a_cpu_is_idle_comes_last(void **state)
+{
+	struct child *child = *state;
+
+	child->tasks[0] = TASK_PAUSE;
+	child->tasks[1] = TASK_IDLE;
+	child->tasks[2] = TASK_PAUSE;
+	assert_true(start(child));
+	assert_order(child, 2, 0, 1);
+}
+
 static void what_is_stopped_is_not_offered(void **state)
 {
 	inject_thread_vec threads = {0};
@@ -303,6 +326,8 @@ int main(void)
 		TEST(one_in_the_loader_is_not_offered),
 		TEST(one_in_the_stub_is_not_offered),
 		TEST(one_of_a_real_time_policy_is_not_offered),
+		TEST(of_equal_ones_those_that_get_less_of_a_cpu_come_last),
+		TEST(one_that_runs_where_a_cpu_is_idle_comes_last),
 		TEST(what_is_stopped_is_not_offered),
 		TEST(one_with_a_filter_is_marked_and_comes_last),
 		TEST(threads_are_offered_when_the_first_one_has_ended),

@@ -106,6 +106,7 @@ static void our_own_stat_and_status_are_read(void **state)
 	assert_int_equal(stat.state, 'R');
 	assert_int_equal(stat.parent_tgid, getppid());
 	assert_int_equal(stat.policy, sched_getscheduler(0));
+	assert_int_equal(stat.nice, getpriority(PRIO_PROCESS, 0));
 	assert_false(stat.flags & (THREAD_KERNEL | THREAD_EXITING));
 	assert_true(stat.start_ticks && stat.start_stack > stat.start_code);
 }

@@ -134,6 +134,20 @@ static void a_page_whose_tool_is_gone_is_taken(void **state)
 	assert_int_equal(fixture->page->tool, 0);
 }
 
+/* PyTorch's profiler would start with the first function that is armed. */
+static void what_a_tool_that_is_gone_wished_for_is_not_wished_for(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->page->tool = 4711;
+	fixture->page->lease_ns = 1;
+	fixture->page->torch.window = 7;
+	strcpy(fixture->page->slots[0].function, "a:b");
+	assert_int_equal(open_sealed(fixture), 0);
+	assert_int_equal(fixture->page->torch.window, 0);
+	assert_string_equal(fixture->page->slots[0].function, "");
+}
+
 static int open_shared(struct fixture *fixture)
 {
 	fcntl(fixture->fd, F_ADD_SEALS, SEALS);
@@ -433,6 +447,7 @@ int main(void)
 		CASE(a_page_that_a_child_has_inherited_is_none),
 		CASE(a_page_whose_tool_is_alive_is_busy),
 		CASE(a_page_whose_tool_is_gone_is_taken),
+		CASE(what_a_tool_that_is_gone_wished_for_is_not_wished_for),
 		CASE(a_page_that_is_shared_stays_as_it_is),
 		CASE(that_another_tool_shares_it_now_is_told_once),
 		CASE(a_page_that_no_tool_has_is_not_shared),
