@@ -795,11 +795,10 @@ void steps_found__end_at_sites(struct steps_found *found, uint32_t kind)
 	__atomic_or_fetch(&control->site_kinds, kind_bit(kind), __ATOMIC_SEQ_CST);
 }
 
-void steps_found__drop_exits(struct steps_found *found, uint32_t kind)
+static void detach_exits(struct steps_found *found, uint32_t kind)
 {
 	struct traced *traced;
 
-	found->site_kinds |= kind_bit(kind);
 	step_probes_detach_exits(loader__uprobes(found->live->loader), kind);
 	for (size_t i = 0; (traced = traced_set__at(found->live->traced, i)); i++) {
 		if (traced->uprobes)
@@ -807,6 +806,13 @@ void steps_found__drop_exits(struct steps_found *found, uint32_t kind)
 	}
 }
 
+void steps_found__drop_exits(struct steps_found *found, uint32_t kind)
+{
+	found->site_kinds |= kind_bit(kind);
+	detach_exits(found, kind);
+}
+
+/* That a process has ended in the meantime is not an error. */
 static int attach_exits(struct steps_found *found, uint32_t kind)
 {
 	const struct bpf_program *program = loader__step_program(found->live->loader);
@@ -821,8 +827,13 @@ static int attach_exits(struct steps_found *found, uint32_t kind)
 		if (traced->uprobes)
 			err = step_probes_attach_exits(own_links(found, traced), program, &probe,
 						       steps_found__link_tgid(found, traced));
+		if (err == -ESRCH)
+			err = 0;
 	}
-	return err == -ESRCH ? 0 : err;
+	/* Else those before would get theirs once more the next time. */
+	if (err)
+		detach_exits(found, kind);
+	return err;
 }
 
 static void detach_sites(struct steps_found *found, uint32_t kind)

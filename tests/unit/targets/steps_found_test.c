@@ -194,6 +194,45 @@ static void attach(struct fixture *fixture)
 	}
 }
 
+/* The kind's steps end at call sites. */
+static void use_sites(struct fixture *fixture)
+{
+	attach(fixture);
+	steps_found__end_at_sites(fixture->live.found, 1);
+	steps_found__drop_exits(fixture->live.found, 1);
+	assert_int_equal(fixture->loader.processes[PROCESSES - 1].exits, 0);
+}
+
+static void exits_are_probed_again_in_those_after_one_that_has_ended(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct probed *processes = fixture->loader.processes;
+
+	use_sites(fixture);
+	fixture->loader.processes[0].err = -ESRCH;
+	assert_int_equal(steps_found__end_at_exits(fixture->live.found, 1), 0);
+	assert_int_equal(processes[0].exits, 0);
+	assert_int_equal(processes[1].exits, 1);
+	assert_int_equal(processes[2].exits, 1);
+	assert_int_equal(fixture->loader.shared->control->site_kinds, 0);
+}
+
+static void exits_that_cannot_be_probed_in_one_are_probed_in_none(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct probed *processes = fixture->loader.processes;
+
+	use_sites(fixture);
+	fixture->loader.processes[1].err = -EMFILE;
+	assert_int_equal(steps_found__end_at_exits(fixture->live.found, 1), -EMFILE);
+	assert_int_equal(processes[0].exits, 0);
+	assert_int_equal(fixture->loader.shared->control->site_kinds, kind_bit(1));
+	fixture->loader.processes[1].err = 0;
+	assert_int_equal(steps_found__end_at_exits(fixture->live.found, 1), 0);
+	for (size_t i = 0; i < PROCESSES; i++)
+		assert_int_equal(processes[i].exits, 1);
+}
+
 /* So its links are for all processes. */
 static void one_without_its_first_thread_has_probes_that_others_ignore(void **state)
 {
@@ -224,6 +263,10 @@ static void steps_of_others_go_on_while_one_is_attached(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			exits_are_probed_again_in_those_after_one_that_has_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			exits_that_cannot_be_probed_in_one_are_probed_in_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			one_without_its_first_thread_has_probes_that_others_ignore, setup,
 			teardown),
