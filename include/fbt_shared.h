@@ -252,7 +252,7 @@ struct fbt_slot {
 	__u64 step_cgroups; /* address of the kernel's struct css_set: which cgroups they are */
 	__u64 step_throttled_ns;
 	__u32 step_throttled;
-	__u32 reserved_limits;
+	__u32 step_closing; /* close_step() is under way: its record may not be readable yet */
 	/* … at memory_seen_ns, which is 0 if they were not read yet. */
 	__u64 memory_hits;
 	__u64 memory_seen_ns;
