@@ -20,6 +20,7 @@ struct thread_stat {
 	uint64_t start_code;  /* this address and the next change with execve(2) */
 	uint64_t start_stack;
 	uint32_t policy; /* SCHED_*, sched(7) */
+	uint32_t cpu;	 /* that it runs on, or ran on last */
 };
 
 /* 0, -ESRCH if the thread has ended, or another -errno; without a message. */

@@ -342,6 +342,15 @@ static bool has_gap(const struct fbt_ring_step *ring)
 	       ring->step.gap_ns > add_saturating(not_negative(ring->gap.cpu_ns), GAP_MIN_NS);
 }
 
+/* The kernel's figures may be a second old, longer than the step took. */
+static void forget_team(struct fbt_step *step)
+{
+	step->header.flags &= (__u16)~FBT_STEP_TEAM_TIMED;
+	step->team_ns = 0;
+	step->team_cpu_ns = 0;
+	step->team_delay_ns = 0;
+}
+
 static void send_step(struct stream *stream, struct fbt_ring_step *ring)
 {
 	struct fbt_step *step = &ring->step;
@@ -351,6 +360,8 @@ static void send_step(struct stream *stream, struct fbt_ring_step *ring)
 	name_thread(stream, step->tgid, step->tid);
 	if (stream->options.more_flags)
 		step->header.flags |= stream->options.more_flags(stream->options.ctx, step);
+	if (stream->options.is_tickless)
+		forget_team(step);
 	if (has_stalls(&ring->stalls))
 		record_send(stream->output, &ring->stalls, sizeof(ring->stalls), FBT_EVENT_STALLS);
 	if (has_gap(ring))

@@ -519,6 +519,33 @@ static void where_events_are_left_later_calls_wait(void **state)
 	assert_int_equal(fixture->keeper.count, 3);
 }
 
+/* The kernel's figures of threads may be a second old. */
+static void without_a_tick_what_other_threads_did_is_not_known(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct stream_options options = {
+		.detail = FBT_DETAIL_ESCALATED, .on_process = ignore_process, .is_tickless = true};
+	const struct fbt_step *sent;
+	struct fbt_step *step;
+
+	stream__free(fixture->stream);
+	fixture->stream =
+		stream__new(&fixture->loader, fixture->traced, &fixture->output, &options);
+	assert_non_null(fixture->stream);
+	add_step(fixture, 1, 200);
+	step = (struct fbt_step *)fixture->loader.events[0];
+	step->header.flags = FBT_STEP_TEAM_TIMED | FBT_STEP_TEAM_KNOWN;
+	step->team_ns = 100;
+	step->team_cpu_ns = 2000;
+	step->team_delay_ns = 5;
+	step->starved_ns = 4;
+	stream__drain(fixture->stream);
+	sent = kept(&fixture->keeper, 0, FBT_EVENT_STEP);
+	assert_int_equal(sent->header.flags, FBT_STEP_TEAM_KNOWN);
+	assert_int_equal(sent->team_ns + sent->team_cpu_ns + sent->team_delay_ns, 0);
+	assert_int_equal(sent->starved_ns, 4);
+}
+
 static uint64_t steps_lost(struct fixture *fixture)
 {
 	const struct fbt_lost *lost;
@@ -572,6 +599,7 @@ static void last_steps_that_do_not_come_are_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(without_a_tick_what_other_threads_did_is_not_known),
 		TEST(the_last_step_is_waited_for),
 		TEST(a_step_that_is_about_to_be_recorded_is_waited_for),
 		TEST(last_steps_that_do_not_come_are_lost),
