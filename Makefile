@@ -284,7 +284,8 @@ $(gpu_engine): tests/fake/gpu_engine.c $(fake_cuda) | $(O)/tests
 # Unit tests: one binary a folder. Each file is a program whose main has the file's name here.
 unit_of = $(patsubst %.c,$(O)/%.o,$(wildcard tests/unit/$(1)/*_test.c))
 # Tests with doubles of what their module calls: each is sealed together with that module.
-sealed := kernel/step_probes metrics/metrics stream/looks stream/stream proc/memory otlp/otlp
+sealed := kernel/step_probes metrics/metrics stream/looks stream/stream proc/memory otlp/otlp \
+          targets/steps_found
 
 $(O)/tests/unit/%.o: tests/unit/%.c | $(skels) $(stub)
 	$(call msg,CC,$@)

@@ -175,10 +175,13 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 
 	if (!slot)
 		return 0;
+	slot->step_closing = 1;
 	/* The loader too may close the step, when it switches probes off: the exchange decides. */
 	start = __sync_lock_test_and_set(&slot->step_start_ns, 0);
-	if (!start)
+	if (!start) {
+		slot->step_closing = 0;
 		return 0;
+	}
 	delay = end_clocks(slot, task, now);
 	/* Its calls come before it, and what of them is lost is its loss. */
 	if (slot->spin_end_ns)
@@ -209,6 +212,7 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	step->header.flags = slot->step_flags;
 	bpf_ringbuf_submit(ring, BPF_RB_NO_WAKEUP);
 out:
+	slot->step_closing = 0;
 	slot->step_last_ns = now - start;
 	/* Read the clock again, because the walk above is not part of the gap. */
 	slot->step_end_ns = bpf_ktime_get_ns();

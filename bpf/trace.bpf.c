@@ -402,6 +402,17 @@ int BPF_PROG(handle_exec, struct task_struct *task, int old_tid)
 	return 0;
 }
 
+/*
+ * A probe that had to be attached in all processes, and is for another one than this. Not inlined,
+ * for the stack of handle_step: see pass_gc().
+ */
+static __noinline bool is_for_other(__u64 cookie, const struct fbt_control *c)
+{
+	__u32 only = cookie >> FBT_PROBE_ONLY_SHIFT & (FBT_ONLY_COUNT - 1);
+
+	return only && c->only_tgids[only] != bpf_get_current_pid_tgid() >> 32;
+}
+
 /* Entry and exit probes share this program, so that one link holds all probes of a file. */
 SEC("uprobe")
 int handle_step(struct pt_regs *ctx)
@@ -412,6 +423,8 @@ int handle_step(struct pt_regs *ctx)
 	use_own_stack(ctx);
 	/* Detaching takes 20 to 40 ms: a step must not seem to last until it is over. */
 	if (!c || c->closed == FBT_CLOSED || (c->closed && !(cookie & FBT_PROBE_END)))
+		return 0;
+	if (is_for_other(cookie, c))
 		return 0;
 	if (cookie & FBT_PROBE_GC)
 		return pass_gc(ctx, cookie);

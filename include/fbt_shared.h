@@ -252,7 +252,7 @@ struct fbt_slot {
 	__u64 step_cgroups; /* address of the kernel's struct css_set: which cgroups they are */
 	__u64 step_throttled_ns;
 	__u32 step_throttled;
-	__u32 reserved_limits;
+	__u32 step_closing; /* close_step() is under way: its record may not be readable yet */
 	/* … at memory_seen_ns, which is 0 if they were not read yet. */
 	__u64 memory_hits;
 	__u64 memory_seen_ns;
@@ -383,6 +383,9 @@ struct fbt_ring_heads {
  */
 #define FBT_RING_MARGIN 256
 
+/* Places of only_tgids. */
+#define FBT_ONLY_COUNT 256
+
 struct fbt_control {
 	/*
 	 * The next slot to allocate is free_slots[free_head & mask]. Slots are first allocated in
@@ -428,6 +431,11 @@ struct fbt_control {
 	__u32 reserved_stacks;
 	__u64 stacks_skipped;		       /* too many in a turn, or no place was free */
 	__u64 explain_lost[FBT_EXPLAIN_COUNT]; /* see struct fbt_explain_lost */
+	/*
+	 * Processes whose first thread has ended: links can only be made for all processes then.
+	 * Probes with such a place in their cookie do nothing in others. 0 is not used.
+	 */
+	__u32 only_tgids[FBT_ONLY_COUNT];
 };
 
 /* The end of a window. */
@@ -795,27 +803,29 @@ struct fbt_rate_inside {
 #define FBT_RATE_SITES		256
 
 /*
- * The cookie of a step probe: the kind in the low 16 bits, these flags, and in the high 32 bits the
- * signed difference between the stack pointer at the probe and the one at the function's entry: of
- * the function that begins or ends there, or that has returned (FBT_PROBE_SITE).
+ * The cookie of a step probe: the kind in the low 8 bits; in the next 8 bits the place in
+ * only_tgids of the one process that it is for, 0: for all; these flags; and in the high 32 bits
+ * the signed difference between the stack pointer at the probe and the one at the function's entry:
+ * of the function that begins or ends there, or that has returned (FBT_PROBE_SITE).
  */
-#define FBT_PROBE_NO_SP	   (1u << 16) /* USDT: the stack pointers of begin and end are unrelated */
-#define FBT_PROBE_RETURN   (1u << 17) /* uretprobe: the return address is already off the stack */
-#define FBT_PROBE_END	   (1u << 18) /* an end of the function; else its entry */
-#define FBT_PROBE_STOP	   (1u << 19) /* entry of the program of command_tgid: stop there */
-#define FBT_PROBE_FRAME	   (1u << 21) /* entry of a function that keeps a frame record (arm64) */
-#define FBT_PROBE_SITE	   (1u << 22) /* with END: after the return address, in the caller */
-#define FBT_PROBE_TAILS	   (1u << 23) /* entry of a function that may leave by a jump to another */
-#define FBT_PROBE_SELF	   (1u << 25) /* with TAILS: it may jump to itself */
-#define FBT_PROBE_EMULATED (1u << 24) /* the kernel emulates the instruction there: a cheap hit */
-#define FBT_PROBE_RAISED   (1u << 26) /* with END: reached only by an exception */
-#define FBT_PROBE_FOLLOWED (1u << 27) /* with END: of a function that it jumps to */
-#define FBT_PROBE_JUMP	   (1u << 28) /* with END: a jump, after which no end may be seen */
-#define FBT_PROBE_AT_BEGIN (1u << 29) /* with JUMP: it is where the begin is probed too */
-#define FBT_PROBE_KIND	   0xffffu
-#define FBT_PROBE_SP_SHIFT 32
+#define FBT_PROBE_NO_SP	     (1u << 16) /* USDT: the stack pointers of begin and end are unrelated */
+#define FBT_PROBE_RETURN     (1u << 17) /* uretprobe: the return address is already off the stack */
+#define FBT_PROBE_END	     (1u << 18) /* an end of the function; else its entry */
+#define FBT_PROBE_STOP	     (1u << 19) /* entry of the program of command_tgid: stop there */
+#define FBT_PROBE_FRAME	     (1u << 21) /* entry of a function that keeps a frame record (arm64) */
+#define FBT_PROBE_SITE	     (1u << 22) /* with END: after the return address, in the caller */
+#define FBT_PROBE_TAILS	     (1u << 23) /* entry of a function that may leave by a jump to another */
+#define FBT_PROBE_SELF	     (1u << 25) /* with TAILS: it may jump to itself */
+#define FBT_PROBE_EMULATED   (1u << 24) /* the kernel emulates the instruction there: a cheap hit */
+#define FBT_PROBE_RAISED     (1u << 26) /* with END: reached only by an exception */
+#define FBT_PROBE_FOLLOWED   (1u << 27) /* with END: of a function that it jumps to */
+#define FBT_PROBE_JUMP	     (1u << 28) /* with END: a jump, after which no end may be seen */
+#define FBT_PROBE_AT_BEGIN   (1u << 29) /* with JUMP: it is where the begin is probed too */
+#define FBT_PROBE_KIND	     0xffu
+#define FBT_PROBE_ONLY_SHIFT 8
+#define FBT_PROBE_SP_SHIFT   32
 /*
- * The collector of a CPython interpreter. Instead of a kind, the low 16 bits say where the
+ * The collector of a CPython interpreter. Instead of a kind, the low 8 bits say where the
  * generation is at its begin: in the register of that number (FBT_GC_REGISTERS), or in memory at it
  * plus the high 32 bits, which a USDT probe does not need for its stack pointer.
  */

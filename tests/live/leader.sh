@@ -22,4 +22,23 @@ for after in 0 1500; do
 	has "$name: a slow call has its stack" "$OUT.folded" '^my_step;[_a-z].*nanosleep'
 	is "$name: no complaint" "$(cat "$OUT.err")" ''
 done
+
+# Probes for a process without its first thread are in all processes. Others are not to notice.
+name='beside another one'
+rm -f "${OUT:?}".*
+start_program leader 3000 0
+beside=$ENGINE
+# It waits for its go until the end.
+exec 8>&7
+start_program leader 3000 4000
+run_tool -q -p "$ENGINE" -p "$beside" --step my_step --detail all "${calm[@]}"
+wait_attached "$TOOL"
+go
+wait "$ENGINE"
+kill "$beside"
+exec 8>&-
+end_tool 0 "$name: a clean end"
+fact "$name: every step is seen once" 'len(S) == T["steps"] == 3000'
+fact "$name: with its calls" \
+	'all(s["end"] == "return" for s in S) and sorted(s["calls"] for s in S) == 2999 * [2] + [3]'
 finish

@@ -114,6 +114,13 @@ struct loader {
 	size_t mapping_count;
 	void (*on_event)(void *ctx, const struct fbt_header *event);
 	void *on_event_ctx;
+	/*
+	 * Up to where the event ring has been read and written, as the kernel keeps it: libbpf
+	 * before 1.3 does not tell.
+	 */
+	struct mapping event_ends;
+	const uint64_t *events_read;
+	const uint64_t *events_written;
 	uint64_t read_until_ns; /* 0: until the ring is empty */
 	uint32_t read;
 };
@@ -247,6 +254,35 @@ static int handle_event(void *ctx, void *data, size_t size)
 	return clock_ns(CLOCK_MONOTONIC) < loader->read_until_ns ? 0 : -EAGAIN;
 }
 
+/* The first two pages of the ring hold a position each. */
+static int map_event_ends(struct loader *loader)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *address = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED,
+			     bpf_map__fd(loader->skel->maps.events), 0);
+
+	if (address == MAP_FAILED)
+		return -errno;
+	loader->event_ends = (struct mapping){address, 2 * page};
+	loader->events_read = address;
+	loader->events_written = (const uint64_t *)((const char *)address + page);
+	return 0;
+}
+
+static int open_events(struct loader *loader)
+{
+	int err = map_event_ends(loader);
+
+	loader->events = err ? NULL
+			     : ring_buffer__new(bpf_map__fd(loader->skel->maps.events),
+						handle_event, loader, NULL);
+	if (!err && !loader->events)
+		err = -errno;
+	if (err)
+		log_err("event ring: %s", strerror(-err));
+	return err;
+}
+
 /* On failure nobody is named who holds a lock. */
 static void load_task_list(struct loader *loader)
 {
@@ -313,12 +349,7 @@ int loader__open(struct loader **result, const struct loader_options *options)
 	slots_init(&loader->shared);
 	load_task_list(loader);
 	load_senders(loader);
-	loader->events = ring_buffer__new(bpf_map__fd(loader->skel->maps.events), handle_event,
-					  loader, NULL);
-	if (!loader->events) {
-		err = -errno;
-		log_err("event ring: %s", strerror(-err));
-	}
+	err = open_events(loader);
 out:
 	if (err) {
 		loader__free(loader);
@@ -336,6 +367,8 @@ void loader__free(struct loader *loader)
 	task_list__free(loader->tasks);
 	senders__free(loader->senders);
 	ring_buffer__free(loader->events);
+	if (loader->event_ends.address)
+		munmap(loader->event_ends.address, loader->event_ends.size);
 	for (size_t i = 0; i < loader->mapping_count; i++)
 		munmap(loader->mappings[i].address, loader->mappings[i].size);
 	trace_bpf__destroy(loader->skel);
@@ -573,10 +606,24 @@ void loader__forget_site(struct loader *loader, const struct fbt_site_key *key)
 bool loader__drain_events(struct loader *loader, uint64_t most_ns,
 			  void (*on_event)(void *ctx, const struct fbt_header *event), void *ctx)
 {
+	uint64_t written = __atomic_load_n(loader->events_written, __ATOMIC_ACQUIRE);
+	int err;
+
 	loader->read_until_ns = most_ns ? clock_ns(CLOCK_MONOTONIC) + most_ns : 0;
 	loader->on_event = on_event;
 	loader->on_event_ctx = ctx;
-	return ring_buffer__consume(loader->events) != -EAGAIN;
+	err = ring_buffer__consume(loader->events);
+	/* It stops at a record that is still being written, too. */
+	return err != -EAGAIN && __atomic_load_n(loader->events_read, __ATOMIC_ACQUIRE) >= written;
+}
+
+uint64_t loader__unread_steps(const struct loader *loader)
+{
+	const uint64_t each = sizeof(struct fbt_ring_step) + BPF_RINGBUF_HDR_SZ;
+	uint64_t written = __atomic_load_n(loader->events_written, __ATOMIC_ACQUIRE);
+	uint64_t read = __atomic_load_n(loader->events_read, __ATOMIC_ACQUIRE);
+
+	return (written - read + each - 1) / each;
 }
 
 void loader__detach(struct loader *loader)

@@ -120,6 +120,12 @@ bool loader__drain_events(struct loader *loader, uint64_t most_ns,
 			  void (*on_event)(void *ctx, const struct fbt_header *event), void *ctx);
 
 /*
+ * How many steps there can be at most among the events that are not read: one that is still being
+ * written keeps all behind it.
+ */
+uint64_t loader__unread_steps(const struct loader *loader);
+
+/*
  * Ends the window: from now on no step begins; the tracepoints are detached; then the step probes
  * do nothing. A step that ended meanwhile is FBT_END_TRUNCATED, with its true end. Removing the
  * step probes takes longer and is left to loader__free(). The maps stay readable.

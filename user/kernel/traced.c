@@ -299,6 +299,23 @@ struct traced *traced_set__find(struct traced_set *set, uint32_t tgid)
 	return NULL;
 }
 
+/* The place of a process that is not traced any more has no probes. */
+uint64_t traced_set__only(struct traced_set *set, uint32_t tgid)
+{
+	__u32 *tgids = set->shared->control->only_tgids;
+	uint64_t place = 0;
+
+	for (uint32_t i = 1; i < FBT_ONLY_COUNT; i++) {
+		if (tgids[i] == tgid)
+			return (uint64_t)i << FBT_PROBE_ONLY_SHIFT;
+		if (!place && (!tgids[i] || !traced_set__find(set, tgids[i])))
+			place = i;
+	}
+	if (place)
+		__atomic_store_n(&tgids[place], tgid, __ATOMIC_SEQ_CST);
+	return place << FBT_PROBE_ONLY_SHIFT;
+}
+
 size_t traced_set__count(const struct traced_set *set)
 {
 	return set->processes.count;

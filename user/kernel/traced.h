@@ -102,6 +102,12 @@ struct traced *traced_set__find(struct traced_set *set, uint32_t tgid);
 /* Whether its process is still there, and not another one that has got its number. */
 bool traced_is_there(const struct traced *traced);
 
+/*
+ * The bits of a cookie that make a probe in all processes do nothing in others than this one. 0:
+ * there is no room for more such processes.
+ */
+uint64_t traced_set__only(struct traced_set *set, uint32_t tgid);
+
 size_t traced_set__count(const struct traced_set *set);
 
 /* The process at index; NULL if index is too large. */

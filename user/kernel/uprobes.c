@@ -61,6 +61,7 @@ struct leaving {
 struct uprobes {
 	bool multi;
 	bool quiet;
+	uint64_t mark;
 	VEC(struct attached) attached;
 	VEC(struct leaving *) leaving;
 };
@@ -77,6 +78,11 @@ struct uprobes *uprobes__new(bool multi)
 void uprobes__set_quiet(struct uprobes *uprobes, bool quiet)
 {
 	uprobes->quiet = quiet;
+}
+
+void uprobes__set_mark(struct uprobes *uprobes, uint64_t mark)
+{
+	uprobes->mark = mark;
 }
 
 static void detach(const struct attached *attached)
@@ -257,7 +263,7 @@ static int attach_multi(struct uprobes *uprobes, int program_fd, const char *pat
 	for (size_t i = 0; i < count; i++) {
 		offsets[i] = places[i].offset;
 		ref_ctrs[i] = places[i].ref_ctr;
-		cookies[i] = places[i].cookie;
+		cookies[i] = places[i].cookie | uprobes->mark;
 		has_ref_ctr |= places[i].ref_ctr != 0;
 	}
 	struct link_create_attr attr = {
@@ -292,7 +298,8 @@ static int attach_perf(struct uprobes *uprobes, const struct bpf_program *progra
 
 	for (size_t i = 0; i < count && !err; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = at_return,
-			    .bpf_cookie = places[i].cookie, .ref_ctr_offset = places[i].ref_ctr);
+			    .bpf_cookie = places[i].cookie | uprobes->mark,
+			    .ref_ctr_offset = places[i].ref_ctr);
 		struct attached attached = {.cookie = places[0].cookie, .fd = -1};
 
 		attached.perf_link = bpf_program__attach_uprobe_opts(

@@ -36,6 +36,9 @@ struct uprobes *uprobes__new(bool multi); /* NULL: -ENOMEM */
 /* If quiet, uprobes__attach() does not log why it failed. */
 void uprobes__set_quiet(struct uprobes *uprobes, bool quiet);
 
+/* Bits that are set in the cookie of each probe that is attached from now on. */
+void uprobes__set_mark(struct uprobes *uprobes, uint64_t mark);
+
 /* Detaches all probes. */
 void uprobes__free(struct uprobes *uprobes);
 

@@ -32,9 +32,9 @@ int thread_stat_read(struct thread_stat *stat, struct proc_ref ref)
 	    sscanf(end + 1,
 		   " %c %u %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %d %*d %*d "
 		   "%" SCNu64 " %*u %*d %*u %" SCNu64 " %*u %" SCNu64
-		   " %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %*d %*u %u",
+		   " %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %u %*u %u",
 		   &stat->state, &stat->parent_tgid, &stat->flags, &stat->nice, &stat->start_ticks,
-		   &stat->start_code, &stat->start_stack, &stat->policy) == 8)
+		   &stat->start_code, &stat->start_stack, &stat->cpu, &stat->policy) == 9)
 		return 0;
 	return -ESRCH;
 }

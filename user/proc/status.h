@@ -21,6 +21,7 @@ struct thread_stat {
 	uint64_t start_stack;
 	int32_t nice;
 	uint32_t policy; /* SCHED_*, sched(7) */
+	uint32_t cpu;	 /* that it runs on, or ran on last */
 };
 
 /* 0, -ESRCH if the thread has ended, or another -errno; without a message. */

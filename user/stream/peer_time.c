@@ -13,7 +13,7 @@ void peer_time_add(struct fbt_peer *record, const struct peer_reading *last,
 	if (is_stopped)
 		record->stopped_ns += left_ns;
 	else if (now->state == 'R' && last->state != 'S' && last->state != 'D')
-		record->delay_ns += left_ns;
+		record->delay_ns += now->is_tickless ? 0 : left_ns;
 	else
 		record->asleep_ns += left_ns;
 	record->time_ns = now_ns;

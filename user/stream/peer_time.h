@@ -11,14 +11,15 @@
 /* The thread at a look. */
 struct peer_reading {
 	struct thread_use use;
-	char state; /* as in /proc/PID/stat; 0: not known */
+	char state;	  /* as in /proc/PID/stat; 0: not known */
+	bool is_tickless; /* on a CPU where its time on it may stand still (cpus_find_tickless) */
 };
 
 /*
  * Divides the time from record->time_ns to now_ns among the record's sums, and sets time_ns. The
  * kernel adds up waits for a CPU only when they have ended. So a thread that is ready to run, and
  * has not run, waits for one: since the last look, if it was not asleep then. Else it may have been
- * woken just now.
+ * woken just now. On a CPU without a tick it may as well have run: what it did is not known.
  */
 void peer_time_add(struct fbt_peer *record, const struct peer_reading *last,
 		   const struct peer_reading *now, bool is_stopped, uint64_t now_ns);

@@ -14,6 +14,7 @@
 #include "stream/stops.h"
 #include "kernel/traced.h"
 #include "proc/cgroup.h"
+#include "proc/cpus.h"
 #include "proc/process.h"
 #include "proc/status.h"
 #include "proc/thread_use.h"
@@ -71,8 +72,9 @@ struct peers {
 	const struct record_output *output;
 	struct stop_senders *senders;
 	struct peer_links *links;
-	uint64_t next_ns; /* of the next look */
-	uint64_t pass;	  /* how often late steps were looked at */
+	struct cpus tickless; /* CPUs */
+	uint64_t next_ns;     /* of the next look */
+	uint64_t pass;	      /* how often late steps were looked at */
 	struct watch watches[WATCHES_MAX];
 };
 
@@ -86,6 +88,7 @@ struct peers *peers__new(const struct shared *shared, const struct record_output
 	peers->shared = shared;
 	peers->output = output;
 	peers->senders = senders;
+	(void)cpus_find_tickless(&peers->tickless);
 	peers->links = peer_links__new(asks_sockets);
 	if (!peers->links) {
 		free(peers);
@@ -361,6 +364,7 @@ static void look_at(const struct peers *peers, struct sight *sight, uint64_t now
 	sight->turns++;
 	sight->pass = peers->pass;
 	now.state = stat.state;
+	now.is_tickless = cpus_has(&peers->tickless, stat.cpu);
 	/* After a pause the step waits again: what the peer did meanwhile is of no matter. */
 	if (was_away)
 		sight->record.time_ns = now_ns;

@@ -32,6 +32,13 @@
 #define FILE_TRIES   100
 #define FILE_WAIT_US 100
 
+/*
+ * How long the end of the last steps is waited for: its thread may be without a CPU, at most for a
+ * period of its cgroup's CPU limit.
+ */
+#define LAST_TRIES   1000
+#define LAST_WAIT_US 1000
+
 /* Capacity kept for the next drain (728 KiB), which seldom has more than some hundred steps. */
 #define SPARE_STEPS 1024
 
@@ -57,7 +64,7 @@ struct stream {
 	struct fbt_lost lost;
 	uint64_t steps_sent;
 	uint64_t late_polls;	/* of futures that began before the window */
-	uint64_t steps_dropped; /* for lack of memory */
+	uint64_t steps_dropped; /* for lack of memory, or not written by the end of the window */
 	uint64_t missed_before; /* loader__missed_calls() when the window began */
 	unsigned int file_tries;
 	uint64_t files_dropped; /* files or calls whose file record could not be sent or read */
@@ -335,6 +342,15 @@ static bool has_gap(const struct fbt_ring_step *ring)
 	       ring->step.gap_ns > add_saturating(not_negative(ring->gap.cpu_ns), GAP_MIN_NS);
 }
 
+/* The kernel's figures may be a second old, longer than the step took. */
+static void forget_team(struct fbt_step *step)
+{
+	step->header.flags &= (__u16)~FBT_STEP_TEAM_TIMED;
+	step->team_ns = 0;
+	step->team_cpu_ns = 0;
+	step->team_delay_ns = 0;
+}
+
 static void send_step(struct stream *stream, struct fbt_ring_step *ring)
 {
 	struct fbt_step *step = &ring->step;
@@ -344,6 +360,8 @@ static void send_step(struct stream *stream, struct fbt_ring_step *ring)
 	name_thread(stream, step->tgid, step->tid);
 	if (stream->options.more_flags)
 		step->header.flags |= stream->options.more_flags(stream->options.ctx, step);
+	if (stream->options.is_tickless)
+		forget_team(step);
 	if (has_stalls(&ring->stalls))
 		record_send(stream->output, &ring->stalls, sizeof(ring->stalls), FBT_EVENT_STALLS);
 	if (has_gap(ring))
@@ -391,6 +409,35 @@ static uint64_t last_end(const struct stream *stream)
 	return end_ns;
 }
 
+/* Steps that have ended, but whose records may not be written yet. */
+static uint64_t count_closing(const struct stream *stream)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 1; i < slots_used(stream->shared); i++)
+		count += __atomic_load_n(&stream->shared->slots[i].step_closing,
+					 __ATOMIC_ACQUIRE) != 0;
+	return count;
+}
+
+/* Reads all events that will come. Returns whether it could. */
+static bool drain_last(struct stream *stream)
+{
+	uint64_t closing = 0;
+	bool is_whole = false;
+
+	for (int i = 0; i < LAST_TRIES; i++) {
+		closing = count_closing(stream);
+		is_whole = loader__drain_events(stream->loader, 0, take_event, stream);
+		if (is_whole && !closing)
+			return true;
+		usleep(LAST_WAIT_US);
+	}
+	stream->steps_dropped +=
+		max_u64(closing, is_whole ? 0 : loader__unread_steps(stream->loader));
+	return is_whole;
+}
+
 static void drain_until(struct stream *stream, uint64_t cutoff_ns)
 {
 	bool is_whole;
@@ -398,8 +445,9 @@ static void drain_until(struct stream *stream, uint64_t cutoff_ns)
 
 	slots_forget_stacks(stream->shared);
 	traced_set__mark_ended(stream->traced);
-	is_whole = loader__drain_events(stream->loader, cutoff_ns == UINT64_MAX ? 0 : EVENTS_NS,
-					take_event, stream);
+	is_whole = cutoff_ns == UINT64_MAX
+			   ? drain_last(stream)
+			   : loader__drain_events(stream->loader, EVENTS_NS, take_event, stream);
 	stream->file_tries = 0;
 	steps = stream->steps.count;
 	slow_calls__drain(stream->slow);

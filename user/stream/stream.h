@@ -22,6 +22,7 @@ struct stream_options {
 	/* The kernel is asked who is connected to whom: needs a socket, so before the tool is
 	 * confined. */
 	bool asks_sockets;
+	bool is_tickless; /* there are CPUs without a timer tick: see cpus_find_tickless() */
 	uint64_t hang_ns; /* a step that is open for longer is a hang; 0: none is */
 	/* A process appeared (parent_tgid set) or called execve (0). */
 	void (*on_process)(void *ctx, const struct fbt_target *target);

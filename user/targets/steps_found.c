@@ -357,11 +357,25 @@ static int set_args(struct steps_found *found, size_t index)
 	return loader__set_kind_args(found->live->loader, (uint32_t)index + 1, &args);
 }
 
-/* Those of a process's own files are removed with the process, also where others cover all. */
+static bool has_first_thread(const struct traced *traced)
+{
+	return processes_live_thread(traced->tgid) == traced->tgid;
+}
+
+/*
+ * Those of a process's own files are removed with the process, also where others cover all. Those
+ * that cannot be bound to it (steps_found__link_tgid) do nothing in others.
+ */
 static struct uprobes *own_links(const struct steps_found *found, struct traced *traced)
 {
+	bool is_bound = steps_found__probes_all(found) || has_first_thread(traced);
+
 	if (!traced->uprobes)
 		traced->uprobes = uprobes__new(loader__has_multi(found->live->loader));
+	if (traced->uprobes)
+		uprobes__set_mark(traced->uprobes,
+				  is_bound ? 0
+					   : traced_set__only(found->live->traced, traced->tgid));
 	return traced->uprobes;
 }
 
@@ -433,9 +447,7 @@ static size_t take_unprobed(struct steps_found *found, struct traced *traced,
  */
 uint32_t steps_found__link_tgid(const struct steps_found *found, const struct traced *traced)
 {
-	if (steps_found__probes_all(found) || processes_live_thread(traced->tgid) != traced->tgid)
-		return 0;
-	return traced->tgid;
+	return steps_found__probes_all(found) || !has_first_thread(traced) ? 0 : traced->tgid;
 }
 
 /* Sets how the steps of a kind end, before the first of them begins. */
@@ -512,13 +524,15 @@ static int attach_found(struct steps_found *found, struct traced *traced, struct
 {
 	size_t own = put_own_first(found, traced, probes, count);
 	uint32_t tgid = steps_found__link_tgid(found, traced);
+	uint32_t waits = steps_found__probes_all(found) ? 0 : traced->tgid;
 	struct uprobes *links;
 	int err = own ? attach_own(found, traced, probes, own, tgid) : 0;
 
 	if (err || count == own)
 		return err;
 	links = steps_found__links(found, traced);
-	return links ? attach_probes(found, links, probes + own, count - own, tgid, tgid) : -ENOMEM;
+	return links ? attach_probes(found, links, probes + own, count - own, tgid, waits)
+		     : -ENOMEM;
 }
 
 /* A failed attach is not tried again, because it would fail every second. */
@@ -726,8 +740,7 @@ static int attach_again(struct steps_found *found, struct traced *traced, uint64
 		return -ENOMEM;
 	uprobes__set_quiet(traced->uprobes, log_level() < LOG_DEBUG);
 	err = attach_probes(found, traced->uprobes, probes, count,
-			    steps_found__link_tgid(found, traced),
-			    steps_found__link_tgid(found, traced));
+			    steps_found__link_tgid(found, traced), traced->tgid);
 	uprobes__set_quiet(traced->uprobes, false);
 	return err;
 }
@@ -782,11 +795,10 @@ void steps_found__end_at_sites(struct steps_found *found, uint32_t kind)
 	__atomic_or_fetch(&control->site_kinds, kind_bit(kind), __ATOMIC_SEQ_CST);
 }
 
-void steps_found__drop_exits(struct steps_found *found, uint32_t kind)
+static void detach_exits(struct steps_found *found, uint32_t kind)
 {
 	struct traced *traced;
 
-	found->site_kinds |= kind_bit(kind);
 	step_probes_detach_exits(loader__uprobes(found->live->loader), kind);
 	for (size_t i = 0; (traced = traced_set__at(found->live->traced, i)); i++) {
 		if (traced->uprobes)
@@ -794,6 +806,13 @@ void steps_found__drop_exits(struct steps_found *found, uint32_t kind)
 	}
 }
 
+void steps_found__drop_exits(struct steps_found *found, uint32_t kind)
+{
+	found->site_kinds |= kind_bit(kind);
+	detach_exits(found, kind);
+}
+
+/* That a process has ended in the meantime is not an error. */
 static int attach_exits(struct steps_found *found, uint32_t kind)
 {
 	const struct bpf_program *program = loader__step_program(found->live->loader);
@@ -806,10 +825,15 @@ static int attach_exits(struct steps_found *found, uint32_t kind)
 						&probe, 0);
 	for (size_t i = 0; (traced = traced_set__at(found->live->traced, i)) && !err; i++) {
 		if (traced->uprobes)
-			err = step_probes_attach_exits(traced->uprobes, program, &probe,
+			err = step_probes_attach_exits(own_links(found, traced), program, &probe,
 						       steps_found__link_tgid(found, traced));
+		if (err == -ESRCH)
+			err = 0;
 	}
-	return err == -ESRCH ? 0 : err;
+	/* Else those before would get theirs once more the next time. */
+	if (err)
+		detach_exits(found, kind);
+	return err;
 }
 
 static void detach_sites(struct steps_found *found, uint32_t kind)

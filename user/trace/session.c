@@ -14,6 +14,7 @@
 #include "kernel/loader.h"
 #include "stream/stream.h"
 #include "model/syscalls.h"
+#include "proc/cpus.h"
 #include "proc/process.h"
 #include "shim/library.h"
 #include "shim/peers.h"
@@ -245,6 +246,7 @@ static int start_command(struct session *session)
 static struct stream *new_stream(struct session *session)
 {
 	const struct options *options = session->live.options;
+	struct cpus tickless;
 	const struct stream_options stream_options = {
 		.detail = options->detail,
 		.steps_max = options->steps,
@@ -252,6 +254,7 @@ static struct stream *new_stream(struct session *session)
 		.symbols = options_symbols(options),
 		/* A later window is opened when the tool is confined already. */
 		.asks_sockets = !options->windows.flag,
+		.is_tickless = cpus_find_tickless(&tickless),
 		.on_process = take_announced,
 		.on_site = take_site,
 		.on_step = take_step,

@@ -597,6 +597,22 @@ static void forget_is_silent_and_leaves_the_others(void **state)
 	assert_null(traced_set__at(fixture->set, 2));
 }
 
+static void a_process_keeps_its_place_in_cookies(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint64_t one = 1ull << FBT_PROBE_ONLY_SHIFT;
+
+	for (uint32_t tgid = 1; tgid < FBT_ONLY_COUNT; tgid++) {
+		traced_set__add(fixture->set, tgid);
+		assert_int_equal(traced_set__only(fixture->set, tgid), tgid * one);
+	}
+	assert_int_equal(traced_set__only(fixture->set, 5), 5 * one);
+	assert_int_equal(traced_set__only(fixture->set, FBT_ONLY_COUNT), 0);
+	traced_set__forget(fixture->set, traced_set__find(fixture->set, 7));
+	assert_int_equal(traced_set__only(fixture->set, FBT_ONLY_COUNT), 7 * one);
+	assert_int_equal(fixture->shared->control->only_tgids[7], FBT_ONLY_COUNT);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -629,6 +645,7 @@ int main(void)
 		TEST(a_thread_that_lives_says_what_it_used_with_its_name),
 		TEST(the_cpus_of_threads_are_counted_once),
 		TEST(forget_is_silent_and_leaves_the_others),
+		TEST(a_process_keeps_its_place_in_cookies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,6 +82,24 @@ static void it_is_never_more_than_the_time_between_the_looks(void **state)
 	assert_int_equal(add('R', 'R', 11 * MS, 0, false).cpu_ns, 10 * MS);
 }
 
+/* The kernel updates the thread's time on a CPU once a second there. */
+static void on_a_cpu_without_a_tick_it_may_as_well_have_run(void **state)
+{
+	struct fbt_peer record = {.time_ns = 0};
+	struct peer_reading last = {.state = 'R', .is_tickless = true}, now = last;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 100; i++) {
+		if (i == 100)
+			now.use.cpu_ns = NS_PER_S;
+		peer_time_add(&record, &last, &now, false, i * 10 * MS);
+		last = now;
+	}
+	assert_int_equal(record.time_ns, NS_PER_S);
+	assert_int_equal(record.cpu_ns, 10 * MS);
+	assert_int_equal(record.delay_ns + record.asleep_ns + record.stopped_ns, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -90,6 +108,7 @@ int main(void)
 		cmocka_unit_test(asleep_at_the_last_look_it_was_woken_just_now),
 		cmocka_unit_test(stopped_it_neither_slept_nor_waited),
 		cmocka_unit_test(it_is_never_more_than_the_time_between_the_looks),
+		cmocka_unit_test(on_a_cpu_without_a_tick_it_may_as_well_have_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,8 +26,10 @@ struct loader {
 	int again;    /* number of further times that it is delivered */
 	int count;
 	int turn;
-	bool is_cut_off; /* more has come in than is read at once */
-	uint64_t missed; /* system calls */
+	bool is_cut_off;   /* more has come in than is read at once */
+	int busy_turns;	   /* so many drains stop at an event that is still being written */
+	int closing_turns; /* so many drains find a step whose record is not there yet */
+	uint64_t missed;   /* system calls */
 };
 
 struct shared *loader__shared(struct loader *loader)
@@ -70,7 +72,13 @@ bool loader__drain_events(struct loader *loader, uint64_t most_ns,
 		     time++)
 			on_event(ctx, loader->events[i]);
 	}
-	return !loader->is_cut_off;
+	loader->shared->slots[SLOT].step_closing = loader->turn < loader->closing_turns;
+	return !loader->is_cut_off && loader->turn > loader->busy_turns;
+}
+
+uint64_t loader__unread_steps(const struct loader *loader)
+{
+	return 3;
 }
 
 struct fixture {
@@ -511,11 +519,90 @@ static void where_events_are_left_later_calls_wait(void **state)
 	assert_int_equal(fixture->keeper.count, 3);
 }
 
+/* The kernel's figures of threads may be a second old. */
+static void without_a_tick_what_other_threads_did_is_not_known(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct stream_options options = {
+		.detail = FBT_DETAIL_ESCALATED, .on_process = ignore_process, .is_tickless = true};
+	const struct fbt_step *sent;
+	struct fbt_step *step;
+
+	stream__free(fixture->stream);
+	fixture->stream =
+		stream__new(&fixture->loader, fixture->traced, &fixture->output, &options);
+	assert_non_null(fixture->stream);
+	add_step(fixture, 1, 200);
+	step = (struct fbt_step *)fixture->loader.events[0];
+	step->header.flags = FBT_STEP_TEAM_TIMED | FBT_STEP_TEAM_KNOWN;
+	step->team_ns = 100;
+	step->team_cpu_ns = 2000;
+	step->team_delay_ns = 5;
+	step->starved_ns = 4;
+	stream__drain(fixture->stream);
+	sent = kept(&fixture->keeper, 0, FBT_EVENT_STEP);
+	assert_int_equal(sent->header.flags, FBT_STEP_TEAM_KNOWN);
+	assert_int_equal(sent->team_ns + sent->team_cpu_ns + sent->team_delay_ns, 0);
+	assert_int_equal(sent->starved_ns, 4);
+}
+
+static uint64_t steps_lost(struct fixture *fixture)
+{
+	const struct fbt_lost *lost;
+
+	stream__send_lost(fixture->stream);
+	lost = kept(&fixture->keeper, fixture->keeper.count - 1, FBT_EVENT_LOST);
+	return lost->count[FBT_LOST_STEPS];
+}
+
+/* Its thread has no CPU, so it holds up what comes behind its record. */
+static void the_last_step_is_waited_for(void **state)
+{
+	struct fixture *fixture = *state;
+
+	slots_init(fixture->loader.shared);
+	fixture->loader.shared->control->free_head = SLOT;
+	fixture->loader.busy_turns = 2;
+	add_step(fixture, 3, 200);
+	stream__finish(fixture->stream, 1000);
+	assert_int_equal(stream__steps(fixture->stream), 1);
+	assert_int_equal(fixture->loader.turn, 3);
+	kept(&fixture->keeper, fixture->keeper.count - 1, FBT_EVENT_STEP);
+}
+
+static void a_step_that_is_about_to_be_recorded_is_waited_for(void **state)
+{
+	struct fixture *fixture = *state;
+
+	slots_init(fixture->loader.shared);
+	fixture->loader.shared->control->free_head = SLOT;
+	fixture->loader.shared->slots[SLOT].step_closing = 1;
+	fixture->loader.closing_turns = 3;
+	add_step(fixture, 4, 200);
+	stream__finish(fixture->stream, 1000);
+	assert_int_equal(stream__steps(fixture->stream), 1);
+	kept(&fixture->keeper, fixture->keeper.count - 1, FBT_EVENT_STEP);
+}
+
+static void last_steps_that_do_not_come_are_lost(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->loader.is_cut_off = true;
+	stream__finish(fixture->stream, 1000);
+	fixture->loader.shared->control->lost[FBT_LOST_STEPS] = 1;
+	assert_int_equal(steps_lost(fixture), 4);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(without_a_tick_what_other_threads_did_is_not_known),
+		TEST(the_last_step_is_waited_for),
+		TEST(a_step_that_is_about_to_be_recorded_is_waited_for),
+		TEST(last_steps_that_do_not_come_are_lost),
 		TEST(a_file_is_sent_before_its_calls),
 		TEST(a_call_waits_for_its_file),
 		TEST(a_file_that_never_comes_is_counted),
