@@ -248,6 +248,22 @@ def reasons(driver):
         driver.save_screenshot(f'{shots}/{name}.png')
 
 
+def trust(driver):
+    """What the page says of figures that do not cover everything."""
+    case(driver, 'lost')
+    text = section(driver, 'Can these numbers be trusted?')
+    for wanted in ('Lost 3 calls: missing from the trace, but counted.', 'Lost 1 steps: missing from all step figures.',
+                   'Lost 4 threads: not traced, nothing of them is counted.',
+                   'Lost 5 step begins: on threads that are not traced.',
+                   'Lost 6 processes: not traced, nothing of them is counted.', 'were not seen: up to 2.'):
+        fact(f'lost: {wanted[:14]}', wanted in text, text)
+    fact('lost: nothing is said to be exact', 'exact' not in text and 'No record was lost' not in text, text)
+    case(driver, 'gpu_late')
+    text = section(driver, 'Can these numbers be trusted?')
+    fact('lost GPU records are told', 'Lost 3 GPU records of process 7' in text and 'No record was lost' not in text,
+         text)
+
+
 for dark in (False, True):
     driver = start(dark, 1600)
     try:
@@ -265,6 +281,7 @@ for dark in (False, True):
             thinned(driver)
             hangs(driver)
             reasons(driver)
+            trust(driver)
     finally:
         driver.quit()
 sys.exit(bool(failures))

@@ -801,13 +801,40 @@ function gpu() {
 		section("GPU records", table(["process", "status", "kernels#", "copies#", "joined#", "not joined#", "lost#", "clock"], rows));
 }
 
-function trust() {
-	const lost = Object.entries(report.lost).filter(([name, n]) => name !== "total" && n);
-	const cost = report.cost;
-	const lines = [];
+const lostWords = {
+	calls: "calls: missing from the trace, but counted", steps: "steps: missing from all step figures",
+	threads: "threads: not traced, nothing of them is counted", begins: "step begins: on threads that are not traced",
+	processes: "processes: not traced, nothing of them is counted", files: "file names: their calls are counted",
+};
 
-	lines.push(lost.length ? `Lost records: ${lost.map(([name, n]) => `${name} ${count(n)}`).join(", ")}. Sums and counts of calls stay exact; single calls are missing.`
-		: "No record was lost.");
+/* What is missing from the figures, and from which; a line for each. */
+function losses() {
+	const lines = Object.entries(report.lost).filter(([name, n]) => name !== "total" && n)
+		.map(([name, n]) => `Lost ${count(n)} ${lostWords[name] ?? name}.`);
+
+	if (report.unseen_calls)
+		lines.push(`System calls of all processes together that were not seen: up to ${count(report.unseen_calls)}. ` +
+			"Counts of calls may be too low by that.");
+	if (report.skipped_records)
+		lines.push(`Damaged or unknown records that were skipped: ${count(report.skipped_records)}.`);
+	if (report.unkept_records)
+		lines.push(`Records that found no room: ${count(report.unkept_records)}. ` +
+			"Some names of threads, code or GPU work are missing, but no step or call.");
+	for (const process of report.gpu_processes) {
+		const lost = process.cupti_dropped + process.ring_lost;
+
+		if (lost)
+			lines.push(`Lost ${count(lost)} GPU records of process ${process.pid}: the GPU looks idle there.`);
+		if (process.no_buffer)
+			lines.push(`Lost buffers of GPU records of process ${process.pid}: ${count(process.no_buffer)}.`);
+	}
+	return lines.length ? lines : ["No record was lost."];
+}
+
+function trust() {
+	const cost = report.cost;
+	const lines = losses();
+
 	if (report.incomplete_steps)
 		lines.push((report.incomplete_steps === 1 ? "1 step is" : `${count(report.incomplete_steps)} steps are`) +
 			" incomplete: lost or cut off by the begin or the end of the window.");
