@@ -60,6 +60,10 @@ for case in hang hang_looks looks scripts explained woken grown lost gpu_late; d
 	"$FBT" --replay "$work/$case" "${options[@]}" --trace none --profile none --report none \
 		--html "$work/$case.html" 2>/dev/null
 done
+# Steps without system calls, of a thread whose use is known.
+sed 's/^end /thread_use tid=7 cpu=500ms delay=1ms comm=engine steps=1\n&/' tests/golden/probes.events >"$work/events"
+"$FBT_BUILD/tests/events" "$work/events" "$work/probes" || { echo 'not ok - steps without calls are made' && exit 1; }
+"$FBT" --replay "$work/probes" --trace none --profile none --report none --html "$work/probes.html" 2>/dev/null
 # Two files that have a function of the same name each.
 {
 	echo 'window detail=escalated'

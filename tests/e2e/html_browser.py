@@ -210,6 +210,9 @@ def case(driver, name):
     driver.get(f'file://{os.environ["HTML_CASES"]}/{name}.html')
     errors = driver.get_log('browser')
     fact(f'{name}: the console is empty', not errors, errors)
+    shown = driver.find_element(By.TAG_NAME, 'body').text
+    wrong = [word for word in ('NaN', 'undefined', 'Infinity') if word in shown]
+    fact(f'{name}: no figure is nonsense', not wrong, (wrong, shown))
 
 
 def hangs(driver):
@@ -248,6 +251,16 @@ def reasons(driver):
         driver.save_screenshot(f'{shots}/{name}.png')
 
 
+def probes(driver):
+    """Without system calls there is nothing of them, not even 0."""
+    case(driver, 'probes')
+    text = section(driver, 'Threads')
+    fact('probes: threads without calls', '7 engine yes 500 ms 1.00 ms' in text and 'calls' not in text, text)
+    text = section(driver, 'Can these numbers be trusted?')
+    fact('probes: what a step costs', 'A traced step costs up to 3.00 us: ' in text and
+         'System calls cost nothing, as none is traced.' in text, text)
+
+
 def trust(driver):
     """What the page says of figures that do not cover everything."""
     case(driver, 'lost')
@@ -281,6 +294,7 @@ for dark in (False, True):
             thinned(driver)
             hangs(driver)
             reasons(driver)
+            probes(driver)
             trust(driver)
     finally:
         driver.quit()

@@ -763,14 +763,16 @@ function classes() {
 }
 
 function threads() {
+	const withCalls = report.detail !== "probes";
 	const rows = report.processes.flatMap((process) => (process.threads ?? []).map((thread) => ({
 		busy: thread.cpu_ns + thread.cpu_wait_ns,
 		cells: [`${process.comm}[${process.pid}]`, String(thread.tid), thread.name, thread.steps ? "yes" : "", duration(thread.cpu_ns),
-			duration(thread.cpu_wait_ns), duration(thread.blocked_ns), count(thread.calls), duration(thread.syscall_ns)]})));
+			duration(thread.cpu_wait_ns), duration(thread.blocked_ns),
+			...(withCalls ? [count(thread.calls), duration(thread.syscall_ns)] : [])]})));
 
 	if (rows.length)
-		section("Threads", table(["process", "thread#", "name", "steps", "on a CPU#", "waiting for a CPU#", "blocked#", "calls#", "time in calls#"],
-			rows.sort((a, b) => b.busy - a.busy).slice(0, 40)));
+		section("Threads", table(["process", "thread#", "name", "steps", "on a CPU#", "waiting for a CPU#", "blocked#",
+			...(withCalls ? ["calls#", "time in calls#"] : [])], rows.sort((a, b) => b.busy - a.busy).slice(0, 40)));
 }
 
 function calls() {
@@ -831,6 +833,17 @@ function losses() {
 	return lines.length ? lines : ["No record was lost."];
 }
 
+function costOfTracing(cost) {
+	const share = `${tenths(cost.added_percent)} of the target's time`;
+
+	if (cost.added_percent === null)
+		return "What tracing adds to the target was not measured.";
+	if (report.detail === "probes")
+		return `A traced step costs up to ${duration(cost.per_step_ns)}: ${share}. System calls cost nothing, as none is traced.`;
+	return `A traced system call costs ${three(cost.per_call_ps / 1000)} ns, a step up to ${duration(cost.per_step_ns)}: ${share}. ` +
+		`Calls shorter than ${duration(cost.floor_ns)} cannot be told apart.`;
+}
+
 function trust() {
 	const cost = report.cost;
 	const lines = losses();
@@ -849,9 +862,7 @@ function trust() {
 	if (cost) {
 		const measured = cost.added_percent !== null;
 
-		lines.push(measured ? `A traced system call costs ${three(cost.per_call_ps / 1000)} ns, a step up to ${duration(cost.per_step_ns)}: ` +
-			`${tenths(cost.added_percent)} of the target's time. Calls shorter than ${duration(cost.floor_ns)} cannot be told apart.`
-			: "What tracing adds to the target was not measured.");
+		lines.push(costOfTracing(cost));
 		if (cost.added_by_gpu_records_ns)
 			lines.push(`GPU records added up to ${duration(cost.added_by_gpu_records_ns)}${measured ? " of it" : ""}, while the GPU was idle.`);
 		lines.push(`The tool used ${duration(cost.tool_cpu_ns)} of CPU time and ${(cost.tool_rss_bytes / 1048576).toFixed(0)} MiB.`);
