@@ -51,8 +51,9 @@ trap 'rm -rf "$work"' EXIT
 	--html "$work/page.html" 2>/dev/null
 "$FBT_BUILD/tests/events" tests/golden/gpu.events "$work/gpu" || { echo 'not ok - GPU records are made' && exit 1; }
 "$FBT" --replay "$work/gpu" --trace none --profile none --report none --html "$work/gpu.html" 2>/dev/null
-# Steps that hang, locks whose holder was seen, who had the CPU or ended waits, functions that have grown, and losses.
-for case in hang hang_looks looks scripts explained woken grown lost gpu_late; do
+# Steps that hang, locks whose holder was seen, who had the CPU or ended waits, functions that have grown, losses,
+# and a function that is sampled.
+for case in hang hang_looks looks scripts explained woken grown lost gpu_late async_sampled; do
 	"$FBT_BUILD/tests/events" tests/golden/$case.events "$work/$case" ||
 		{ echo "not ok - records of $case are made" && exit 1; }
 	options=()

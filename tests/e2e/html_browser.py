@@ -261,6 +261,16 @@ def probes(driver):
          'System calls cost nothing, as none is traced.' in text, text)
 
 
+def sampled(driver):
+    """4 steps in the 20 ms of 1 s in which the probes were on."""
+    case(driver, 'async_sampled')
+    cards = driver.find_element(By.ID, 'cards').text.split('\n')
+    fact('sampled: the rate is that of the time with probes',
+         cards[2:4] == ['steps per second (seen in 2.0 % of the time)', '200'], cards)
+    text = section(driver, 'Can these numbers be trusted?')
+    fact('sampled: and it is said', 'are sampled, 2.0 % of the time: counts, sums and gaps do not cover' in text, text)
+
+
 def trust(driver):
     """What the page says of figures that do not cover everything."""
     case(driver, 'lost')
@@ -295,6 +305,7 @@ for dark in (False, True):
             hangs(driver)
             reasons(driver)
             probes(driver)
+            sampled(driver)
             trust(driver)
     finally:
         driver.quit()

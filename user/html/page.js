@@ -562,13 +562,22 @@ function verdict() {
 		...kept.map((line) => element("p", {class: line.startsWith(" ") ? "below" : null}, line.trim()))));
 }
 
+/* Of a sampled function only the steps that began while its probes were on are known. */
+function stepsPerSecond(kind) {
+	const share = kind?.sampling ? kind.sampling.watched_percent / 100 : 1;
+
+	return kind && share ? three(kind.steps / share / (windowNs / 1e9)) : "-";
+}
+
+const seenIn = (sampling) => `${tenths(sampling.watched_percent)} of the time`;
+
 function cards() {
 	const kind = kindReport();
 	const figures = kind?.duration ?? {};
 	const lost = report.lost.total;
 	const items = [
 		["steps", kind ? count(kind.steps) : "0"],
-		["steps per second", kind ? three(kind.steps / (windowNs / 1e9)) : "-"],
+		[kind?.sampling ? `steps per second (seen in ${seenIn(kind.sampling)})` : "steps per second", stepsPerSecond(kind)],
 		["p50", duration(figures.p50_ns)], ["p95", duration(figures.p95_ns)],
 		["p99", duration(figures.p99_ns)], ["max", duration(figures.max_ns)],
 		["escalated", count(report.escalations.escalated)],
@@ -856,6 +865,9 @@ function trust() {
 	if (report.detail === "probes")
 		lines.push("System calls were not traced (--detail probes).");
 	for (const kind of report.kinds) {
+		if (kind.sampling)
+			lines.push(`Steps of ${kindLabel(kind.number)} are sampled, ${seenIn(kind.sampling)}: ` +
+				"counts, sums and gaps do not cover all of its calls.");
 		if (kind.untraced_steps)
 			lines.push(`${count(kind.untraced_steps)} calls of ${kindLabel(kind.number)} were not traced.`);
 	}
