@@ -131,6 +131,9 @@ enum fbt_arch {
 	FBT_ARCH_ARM64 = 2,
 };
 
+/* fbt_window.header.flags */
+#define FBT_WINDOW_GPU_STRICT 1 /* a step has only GPU work that its own thread launched */
+
 /* First record of a stream. Strings: tag, tool version, kernel release, host name. */
 struct fbt_window {
 	struct fbt_header header;

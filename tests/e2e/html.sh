@@ -51,8 +51,9 @@ trap 'rm -rf "$work"' EXIT
 	--html "$work/page.html" 2>/dev/null
 "$FBT_BUILD/tests/events" tests/golden/gpu.events "$work/gpu" || { echo 'not ok - GPU records are made' && exit 1; }
 "$FBT" --replay "$work/gpu" --trace none --profile none --report none --html "$work/gpu.html" 2>/dev/null
-# Steps that hang, locks whose holder was seen, who had the CPU or ended waits, and functions that have grown.
-for case in hang hang_looks looks scripts explained woken grown; do
+# Steps that hang, locks whose holder was seen, who had the CPU or ended waits, functions that have grown, losses,
+# and a function that is sampled.
+for case in hang hang_looks looks scripts explained woken grown lost gpu_late async_sampled; do
 	"$FBT_BUILD/tests/events" tests/golden/$case.events "$work/$case" ||
 		{ echo "not ok - records of $case are made" && exit 1; }
 	options=()
@@ -60,6 +61,10 @@ for case in hang hang_looks looks scripts explained woken grown; do
 	"$FBT" --replay "$work/$case" "${options[@]}" --trace none --profile none --report none \
 		--html "$work/$case.html" 2>/dev/null
 done
+# Steps without system calls, of a thread whose use is known.
+sed 's/^end /thread_use tid=7 cpu=500ms delay=1ms comm=engine steps=1\n&/' tests/golden/probes.events >"$work/events"
+"$FBT_BUILD/tests/events" "$work/events" "$work/probes" || { echo 'not ok - steps without calls are made' && exit 1; }
+"$FBT" --replay "$work/probes" --trace none --profile none --report none --html "$work/probes.html" 2>/dev/null
 # Two files that have a function of the same name each.
 {
 	echo 'window detail=escalated'

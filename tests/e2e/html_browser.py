@@ -210,6 +210,9 @@ def case(driver, name):
     driver.get(f'file://{os.environ["HTML_CASES"]}/{name}.html')
     errors = driver.get_log('browser')
     fact(f'{name}: the console is empty', not errors, errors)
+    shown = driver.find_element(By.TAG_NAME, 'body').text
+    wrong = [word for word in ('NaN', 'undefined', 'Infinity') if word in shown]
+    fact(f'{name}: no figure is nonsense', not wrong, (wrong, shown))
 
 
 def hangs(driver):
@@ -248,6 +251,42 @@ def reasons(driver):
         driver.save_screenshot(f'{shots}/{name}.png')
 
 
+def probes(driver):
+    """Without system calls there is nothing of them, not even 0."""
+    case(driver, 'probes')
+    text = section(driver, 'Threads')
+    fact('probes: threads without calls', '7 engine yes 500 ms 1.00 ms' in text and 'calls' not in text, text)
+    text = section(driver, 'Can these numbers be trusted?')
+    fact('probes: what a step costs', 'A traced step costs up to 3.00 us: ' in text and
+         'System calls cost nothing, as none is traced.' in text, text)
+
+
+def sampled(driver):
+    """4 steps in the 20 ms of 1 s in which the probes were on."""
+    case(driver, 'async_sampled')
+    cards = driver.find_element(By.ID, 'cards').text.split('\n')
+    fact('sampled: the rate is that of the time with probes',
+         cards[2:4] == ['steps per second (seen in 2.0 % of the time)', '200'], cards)
+    text = section(driver, 'Can these numbers be trusted?')
+    fact('sampled: and it is said', 'are sampled, 2.0 % of the time: counts, sums and gaps do not cover' in text, text)
+
+
+def trust(driver):
+    """What the page says of figures that do not cover everything."""
+    case(driver, 'lost')
+    text = section(driver, 'Can these numbers be trusted?')
+    for wanted in ('Lost 3 calls: missing from the trace, but counted.', 'Lost 1 steps: missing from all step figures.',
+                   'Lost 4 threads: not traced, nothing of them is counted.',
+                   'Lost 5 step begins: on threads that are not traced.',
+                   'Lost 6 processes: not traced, nothing of them is counted.', 'were not seen: up to 2.'):
+        fact(f'lost: {wanted[:14]}', wanted in text, text)
+    fact('lost: nothing is said to be exact', 'exact' not in text and 'No record was lost' not in text, text)
+    case(driver, 'gpu_late')
+    text = section(driver, 'Can these numbers be trusted?')
+    fact('lost GPU records are told', 'Lost 3 GPU records of process 7' in text and 'No record was lost' not in text,
+         text)
+
+
 for dark in (False, True):
     driver = start(dark, 1600)
     try:
@@ -265,6 +304,9 @@ for dark in (False, True):
             thinned(driver)
             hangs(driver)
             reasons(driver)
+            probes(driver)
+            sampled(driver)
+            trust(driver)
     finally:
         driver.quit()
 sys.exit(bool(failures))

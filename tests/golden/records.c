@@ -64,6 +64,8 @@ static void write_window(struct events *events)
 		line_take_time(&events->line, "realtime", UINT64_C(1700000000000000000));
 	window->detail = line_take_name(&events->line, "detail", details);
 	window->arch = line_take_name(&events->line, "arch", arches) + 1;
+	if (line_take_number(&events->line, "gpu_strict", 0))
+		window->header.flags |= FBT_WINDOW_GPU_STRICT;
 	window->interval_ns = line_take_time(&events->line, "interval", 0);
 	window->fault_ps = line_take_number(&events->line, "fault_ps", 0);
 	window->call_ps = line_take_number(&events->line, "call_ps", 0);

@@ -124,6 +124,8 @@ holds 'the execution trace is what the double wrote' files \
 	"[n['id'] for n in ET['nodes']] == list(range(len(ET['nodes']))) and len(ET['nodes']) >= 40"
 holds 'operators are in the steps of their thread, on one clock' files \
 	"len(ops) >= 40 and all(inside(e) for e in ops[:-2]) and ops[0]['tid'] == T['thread']"
+holds 'its lanes with names are there, behind the mark' files \
+	"[e['name'] for e in E].index('ferrum.pytorch') < [e['pid'] for e in E].index('Spans')"
 # In each step is an operator, and in that a getppid, which is in a lane of its own.
 holds 'our calls are beside them, in each step' files \
 	"all(any(e['name'] == 'getppid' and e['tid'] % 100000000 == o['tid'] and -500 < e['ts'] - o['ts'] < o['dur'] + 500

@@ -11,6 +11,7 @@
 
 #include "base/id_map.h"
 #include "base/json_read.h"
+#include "output/kineto_file.h"
 
 /* A member that only Kineto traces of this program have. */
 #define OWN_MEMBER "ferrum.mono_base_ns"
@@ -27,6 +28,7 @@ struct reader {
 	size_t error_size;
 	uint64_t events;
 	struct id_set *ids; /* marks of correlations; NULL: not a Kineto trace of this program */
+	bool is_foreign;    /* the events that follow are of PyTorch's profiler */
 	char reason[256];   /* of an event */
 };
 
@@ -284,6 +286,7 @@ static int check_own_event(struct reader *reader, struct json_object *event)
 	case 'X':
 		return check_slice(reader, event, name);
 	case 'M':
+		reader->is_foreign = !strcmp(name, KINETO_FOREIGN);
 		return need_args(reader, event, &args);
 	case 's':
 	case 'f':
@@ -316,7 +319,7 @@ static int take_event(struct reader *reader, bool of_seed)
 		return err;
 	reader->events++;
 	err = of_seed ? check_seed_event(reader, event) : check_other_event(reader, event);
-	if (!err && reader->ids)
+	if (!err && reader->ids && !reader->is_foreign)
 		err = check_own_event(reader, event);
 	if (err == -EBADMSG)
 		refuse(reader, "event %" PRIu64 ": %s", reader->events, reader->reason);

@@ -28,7 +28,7 @@ static int compare_facts(struct result *result)
 		 "A and B were measured with different --detail, which adds "
 		 "different times to each step"},
 		{FACT_GPU, true,
-		 "GPU records, which make steps longer, were not on in both A and B"},
+		 "GPU records, which make steps longer, were not taken alike in A and B"},
 		{FACT_MODEL, true, "A and B are of different models"},
 		{FACT_CONCURRENCY, false, "A and B had different numbers of concurrent requests"},
 		{FACT_ENV_HASH, false, "A and B have different environment hashes"},

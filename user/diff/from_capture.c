@@ -117,7 +117,7 @@ static int finish(struct sink *sink, const struct window *window,
 		[FACT_KERNEL] = *window->kernel_release ? window->kernel_release : NULL,
 		[FACT_TOOL] = *window->tool_version ? window->tool_version : NULL,
 		[FACT_DETAIL] = detail_name(record->detail),
-		[FACT_GPU] = side->has_gpu ? "on" : "off",
+		[FACT_GPU] = side_gpu_fact(side, window__is_gpu_strict(window)),
 	};
 	int err = 0;
 

@@ -184,6 +184,7 @@ static int set_facts(struct side *side, const struct profile_event *event)
 		{"detail", FACT_DETAIL, false},	   {"model", FACT_MODEL, true},
 		{"commit_sha", FACT_COMMIT, true}, {"env_hash", FACT_ENV_HASH, true},
 	};
+	bool is_strict = false;
 	char text[24];
 	uint64_t count;
 	int err = 0;
@@ -193,7 +194,8 @@ static int set_facts(struct side *side, const struct profile_event *event)
 			side, rows[i].fact,
 			profile_string(rows[i].in_envelope ? event->envelope : event->shape,
 				       rows[i].key));
-	err = err ? err : side__set_fact(side, FACT_GPU, side->has_gpu ? "on" : "off");
+	profile_bool(event->shape, "gpu_strict", &is_strict);
+	err = err ? err : side__set_fact(side, FACT_GPU, side_gpu_fact(side, is_strict));
 	side->has_gpu = false;
 	if (err || !profile_uint(event->envelope, "concurrency", &count))
 		return err;

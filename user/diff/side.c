@@ -221,6 +221,13 @@ int side__set_fact(struct side *side, enum side_fact fact, const char *value)
 	return side->facts[fact] ? 0 : -ENOMEM;
 }
 
+const char *side_gpu_fact(const struct side *side, bool is_strict)
+{
+	if (!side->has_gpu)
+		return "off";
+	return is_strict ? "strict" : "on";
+}
+
 uint64_t side_ns(const struct side *side)
 {
 	uint64_t sum = 0;

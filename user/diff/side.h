@@ -88,7 +88,7 @@ enum side_fact {
 	FACT_KERNEL,
 	FACT_TOOL,
 	FACT_DETAIL,
-	FACT_GPU, /* GPU records: "on", "off" */
+	FACT_GPU, /* GPU records: "on", "strict" (on with --gpu-strict), "off" */
 	FACT_MODEL,
 	FACT_CONCURRENCY,
 	FACT_COMMIT,
@@ -140,6 +140,9 @@ void side__add_cause(struct side *side, enum cause_kind cause, uint64_t extra_ns
 
 /* Of a window. value NULL is not known. 0 or -ENOMEM. */
 int side__set_fact(struct side *side, enum side_fact fact, const char *value);
+
+/* FACT_GPU of the window at hand. */
+const char *side_gpu_fact(const struct side *side, bool is_strict);
 
 uint64_t side_ns(const struct side *side); /* of all steps that count */
 

@@ -82,7 +82,8 @@ static void process_free(struct merge_process *process)
 	free(process);
 }
 
-static struct merge_process *process_new(uint32_t tgid, const struct merge_options *options)
+static struct merge_process *process_new(uint32_t tgid, const struct merge_options *options,
+					 bool is_strict)
 {
 	struct merge_process *process = calloc(1, sizeof(*process));
 
@@ -93,7 +94,7 @@ static struct merge_process *process_new(uint32_t tgid, const struct merge_optio
 	process->patience = 1;
 	process->counts = &process->spare_counts;
 	TAILQ_INIT(&process->waiting);
-	process->attribution = attribution__new(options->strict);
+	process->attribution = attribution__new(is_strict);
 	if (!process->attribution) {
 		process_free(process);
 		return NULL;
@@ -691,10 +692,14 @@ static int drop_ended(struct merger *merger, const struct window *window)
 	return err;
 }
 
-static struct merge_process *add_process(struct merger *merger, uint32_t tgid)
+static struct merge_process *add_process(struct merger *merger, struct window *window,
+					 uint32_t tgid)
 {
-	struct merge_process *process = process_new(tgid, &merger->options);
+	struct merge_process *process;
 
+	if (merger->options.strict)
+		window->record.header.flags |= FBT_WINDOW_GPU_STRICT;
+	process = process_new(tgid, &merger->options, window__is_gpu_strict(window));
 	if (!process || tid_map__set(merger->by_tgid, tgid, process)) {
 		process_free(process);
 		return NULL;
@@ -735,7 +740,7 @@ int merger__push_gpu(struct merger *merger, struct window *window, const struct 
 		return -ENOSPC;
 	if (!process) {
 		err = drop_ended(merger, window);
-		process = add_process(merger, tgid);
+		process = add_process(merger, window, tgid);
 	}
 	if (!process)
 		return -ENOMEM;

@@ -4,7 +4,9 @@
  * there, gives it what it launched, and computes its figures (gpu/metrics.h).
  *
  * Work belongs to the step in which the call that launched it began (gpu/join.h, gpu/claim.h). Work
- * without a call goes by its own start, unless strict: then it belongs to no step.
+ * without a call goes by its own start, unless strict: then it belongs to no step. A window with
+ * FBT_WINDOW_GPU_STRICT is strict, so that a recording gives the figures of the run; one for which
+ * the options say so gets the flag.
  *
  * A step is sealed by a watermark: a flush later than its end has come and no launch of the step
  * waits for its work. It is also sealed when a flush was sent timeout_ns after its end, or when too
@@ -35,7 +37,7 @@
 #define MERGE_RECORDS_MAX 262144
 
 struct merge_options {
-	bool strict; /* only work that the step thread launched */
+	bool strict; /* only work that the step thread launched, whatever the window says */
 	uint64_t timeout_ns;
 };
 

@@ -562,13 +562,22 @@ function verdict() {
 		...kept.map((line) => element("p", {class: line.startsWith(" ") ? "below" : null}, line.trim()))));
 }
 
+/* Of a sampled function only the steps that began while its probes were on are known. */
+function stepsPerSecond(kind) {
+	const share = kind?.sampling ? kind.sampling.watched_percent / 100 : 1;
+
+	return kind && share ? three(kind.steps / share / (windowNs / 1e9)) : "-";
+}
+
+const seenIn = (sampling) => `${tenths(sampling.watched_percent)} of the time`;
+
 function cards() {
 	const kind = kindReport();
 	const figures = kind?.duration ?? {};
 	const lost = report.lost.total;
 	const items = [
 		["steps", kind ? count(kind.steps) : "0"],
-		["steps per second", kind ? three(kind.steps / (windowNs / 1e9)) : "-"],
+		[kind?.sampling ? `steps per second (seen in ${seenIn(kind.sampling)})` : "steps per second", stepsPerSecond(kind)],
 		["p50", duration(figures.p50_ns)], ["p95", duration(figures.p95_ns)],
 		["p99", duration(figures.p99_ns)], ["max", duration(figures.max_ns)],
 		["escalated", count(report.escalations.escalated)],
@@ -763,14 +772,16 @@ function classes() {
 }
 
 function threads() {
+	const withCalls = report.detail !== "probes";
 	const rows = report.processes.flatMap((process) => (process.threads ?? []).map((thread) => ({
 		busy: thread.cpu_ns + thread.cpu_wait_ns,
 		cells: [`${process.comm}[${process.pid}]`, String(thread.tid), thread.name, thread.steps ? "yes" : "", duration(thread.cpu_ns),
-			duration(thread.cpu_wait_ns), duration(thread.blocked_ns), count(thread.calls), duration(thread.syscall_ns)]})));
+			duration(thread.cpu_wait_ns), duration(thread.blocked_ns),
+			...(withCalls ? [count(thread.calls), duration(thread.syscall_ns)] : [])]})));
 
 	if (rows.length)
-		section("Threads", table(["process", "thread#", "name", "steps", "on a CPU#", "waiting for a CPU#", "blocked#", "calls#", "time in calls#"],
-			rows.sort((a, b) => b.busy - a.busy).slice(0, 40)));
+		section("Threads", table(["process", "thread#", "name", "steps", "on a CPU#", "waiting for a CPU#", "blocked#",
+			...(withCalls ? ["calls#", "time in calls#"] : [])], rows.sort((a, b) => b.busy - a.busy).slice(0, 40)));
 }
 
 function calls() {
@@ -801,13 +812,51 @@ function gpu() {
 		section("GPU records", table(["process", "status", "kernels#", "copies#", "joined#", "not joined#", "lost#", "clock"], rows));
 }
 
-function trust() {
-	const lost = Object.entries(report.lost).filter(([name, n]) => name !== "total" && n);
-	const cost = report.cost;
-	const lines = [];
+const lostWords = {
+	calls: "calls: missing from the trace, but counted", steps: "steps: missing from all step figures",
+	threads: "threads: not traced, nothing of them is counted", begins: "step begins: on threads that are not traced",
+	processes: "processes: not traced, nothing of them is counted", files: "file names: their calls are counted",
+};
 
-	lines.push(lost.length ? `Lost records: ${lost.map(([name, n]) => `${name} ${count(n)}`).join(", ")}. Sums and counts of calls stay exact; single calls are missing.`
-		: "No record was lost.");
+/* What is missing from the figures, and from which; a line for each. */
+function losses() {
+	const lines = Object.entries(report.lost).filter(([name, n]) => name !== "total" && n)
+		.map(([name, n]) => `Lost ${count(n)} ${lostWords[name] ?? name}.`);
+
+	if (report.unseen_calls)
+		lines.push(`System calls of all processes together that were not seen: up to ${count(report.unseen_calls)}. ` +
+			"Counts of calls may be too low by that.");
+	if (report.skipped_records)
+		lines.push(`Damaged or unknown records that were skipped: ${count(report.skipped_records)}.`);
+	if (report.unkept_records)
+		lines.push(`Records that found no room: ${count(report.unkept_records)}. ` +
+			"Some names of threads, code or GPU work are missing, but no step or call.");
+	for (const process of report.gpu_processes) {
+		const lost = process.cupti_dropped + process.ring_lost;
+
+		if (lost)
+			lines.push(`Lost ${count(lost)} GPU records of process ${process.pid}: the GPU looks idle there.`);
+		if (process.no_buffer)
+			lines.push(`Lost buffers of GPU records of process ${process.pid}: ${count(process.no_buffer)}.`);
+	}
+	return lines.length ? lines : ["No record was lost."];
+}
+
+function costOfTracing(cost) {
+	const share = `${tenths(cost.added_percent)} of the target's time`;
+
+	if (cost.added_percent === null)
+		return "What tracing adds to the target was not measured.";
+	if (report.detail === "probes")
+		return `A traced step costs up to ${duration(cost.per_step_ns)}: ${share}. System calls cost nothing, as none is traced.`;
+	return `A traced system call costs ${three(cost.per_call_ps / 1000)} ns, a step up to ${duration(cost.per_step_ns)}: ${share}. ` +
+		`Calls shorter than ${duration(cost.floor_ns)} cannot be told apart.`;
+}
+
+function trust() {
+	const cost = report.cost;
+	const lines = losses();
+
 	if (report.incomplete_steps)
 		lines.push((report.incomplete_steps === 1 ? "1 step is" : `${count(report.incomplete_steps)} steps are`) +
 			" incomplete: lost or cut off by the begin or the end of the window.");
@@ -816,15 +865,16 @@ function trust() {
 	if (report.detail === "probes")
 		lines.push("System calls were not traced (--detail probes).");
 	for (const kind of report.kinds) {
+		if (kind.sampling)
+			lines.push(`Steps of ${kindLabel(kind.number)} are sampled, ${seenIn(kind.sampling)}: ` +
+				"counts, sums and gaps do not cover all of its calls.");
 		if (kind.untraced_steps)
 			lines.push(`${count(kind.untraced_steps)} calls of ${kindLabel(kind.number)} were not traced.`);
 	}
 	if (cost) {
 		const measured = cost.added_percent !== null;
 
-		lines.push(measured ? `A traced system call costs ${three(cost.per_call_ps / 1000)} ns, a step up to ${duration(cost.per_step_ns)}: ` +
-			`${tenths(cost.added_percent)} of the target's time. Calls shorter than ${duration(cost.floor_ns)} cannot be told apart.`
-			: "What tracing adds to the target was not measured.");
+		lines.push(costOfTracing(cost));
 		if (cost.added_by_gpu_records_ns)
 			lines.push(`GPU records added up to ${duration(cost.added_by_gpu_records_ns)}${measured ? " of it" : ""}, while the GPU was idle.`);
 		lines.push(`The tool used ${duration(cost.tool_cpu_ns)} of CPU time and ${(cost.tool_rss_bytes / 1048576).toFixed(0)} MiB.`);

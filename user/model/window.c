@@ -751,6 +751,11 @@ uint64_t window__unix_ns(const struct window *window, uint64_t time_ns)
 	return sub_saturating(unix_ns, since_ns - time_ns);
 }
 
+bool window__is_gpu_strict(const struct window *window)
+{
+	return window->record.header.flags & FBT_WINDOW_GPU_STRICT;
+}
+
 bool window__traces_calls(const struct window *window)
 {
 	return window->record.detail != FBT_DETAIL_PROBES;

@@ -291,6 +291,9 @@ uint64_t window__sampled_calls_per_s(const struct window *window, uint32_t kind)
  */
 uint64_t window__unix_ns(const struct window *window, uint64_t time_ns);
 
+/* True: steps have only GPU work that their own thread launched (FBT_WINDOW_GPU_STRICT). */
+bool window__is_gpu_strict(const struct window *window);
+
 /* False: its system calls were not traced (FBT_DETAIL_PROBES). */
 bool window__traces_calls(const struct window *window);
 

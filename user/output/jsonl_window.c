@@ -298,6 +298,8 @@ int jsonl_window_fill(struct jsonl_window *event, const struct window *window,
 	add_untraced(event, window);
 	add_verdicts(&event->shape, counts);
 	add_cost(&event->shape, &window->cost);
+	if (window__is_gpu_strict(window))
+		json_fields_bool(&event->shape, "gpu_strict", true);
 	json_fields_uint(&event->shape, "targets", window->processes.count);
 	json_fields_string(&event->shape, "pids", event->pids);
 	json_fields_string(&event->shape, "step_functions", event->functions);

@@ -483,7 +483,8 @@ static int finish(struct sink *sink, const struct window *window,
 	const struct kineto_sink *kineto = to_kineto(sink);
 
 	/* What it has of them before an error stays: the file is sound. */
-	if (kineto->more && kineto_append(file, kineto->more, kineto->more_bytes) == -ENOMEM)
+	if (kineto->more &&
+	    kineto_append(file, window, kineto->more, kineto->more_bytes) == -ENOMEM)
 		return -ENOMEM;
 	kineto_file_end_events(file, window);
 	write_devices(&to_kineto(sink)->gpu, file, window);

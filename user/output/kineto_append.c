@@ -140,7 +140,7 @@ static int append_members(struct append *append)
 	return !err && !done ? json_reader__refuse(reader, "it has no events") : err;
 }
 
-int kineto_append(struct kineto_file *file, FILE *in, uint64_t limit)
+int kineto_append(struct kineto_file *file, const struct window *window, FILE *in, uint64_t limit)
 {
 	struct append append = {
 		.file = file,
@@ -148,8 +148,10 @@ int kineto_append(struct kineto_file *file, FILE *in, uint64_t limit)
 		.limit = limit,
 		.ahead_ns = -(int64_t)file->base_ns,
 	};
-	int err = append_members(&append);
+	int err;
 
+	kineto_file_begin_foreign(file, window);
+	err = append_members(&append);
 	if (err == -EBADMSG)
 		log_err("%s: the trace of PyTorch's profiler: %s", file->path, append.reader.error);
 	json_reader__clear(&append.reader);

@@ -6,11 +6,11 @@
 #include "output/kineto_file.h"
 
 /*
- * Copies the events of in, whose bytes are those of the traced process: each is parsed first, and
- * its time becomes one of file's base. Names of processes are left out, since file has them. Reads
- * at most limit bytes. 0; -EBADMSG, logged: in is no such trace, and events may be missing; or
- * -ENOMEM.
+ * Copies the events of in, whose bytes are those of the traced process, behind the event
+ * KINETO_FOREIGN: each is parsed first, and its time becomes one of file's base. Names of processes
+ * are left out, since file has them. Reads at most limit bytes. 0; -EBADMSG, logged: in is no such
+ * trace, and events may be missing; or -ENOMEM.
  */
-int kineto_append(struct kineto_file *file, FILE *in, uint64_t limit);
+int kineto_append(struct kineto_file *file, const struct window *window, FILE *in, uint64_t limit);
 
 #endif

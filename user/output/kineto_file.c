@@ -438,6 +438,14 @@ int kineto_file_overhead(struct kineto_file *file, const struct window *window, 
 	return err;
 }
 
+void kineto_file_begin_foreign(struct kineto_file *file, const struct window *window)
+{
+	const struct kineto_lane lane = {.pid = OVERHEAD_PID};
+
+	begin_metadata(&file->json, KINETO_FOREIGN, &lane, window_ts(file, window));
+	kineto_slice_end(&file->json);
+}
+
 void kineto_file_end_events(struct kineto_file *file, const struct window *window)
 {
 	uint64_t end_ns = window->end_ns > file->last_ns ? window->end_ns : file->last_ns;

@@ -127,6 +127,15 @@ int kineto_file_stream(struct kineto_file *file, const struct window *window, ui
 int kineto_file_overhead(struct kineto_file *file, const struct window *window, uint32_t tid,
 			 struct kineto_lane *lane);
 
+/*
+ * The name of a metadata event. What comes after it, PyTorch's profiler has written: its lanes may
+ * have names for pids, its slices no args, and its arrows one end.
+ */
+#define KINETO_FOREIGN "ferrum.pytorch"
+
+/* Writes that event. */
+void kineto_file_begin_foreign(struct kineto_file *file, const struct window *window);
+
 /* Ends the events. Members that are known only now may follow, and then kineto_file_end. */
 void kineto_file_end_events(struct kineto_file *file, const struct window *window);
 

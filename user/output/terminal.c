@@ -383,7 +383,16 @@ static void format_calls(const struct sink_status *self, char *to, size_t size)
 		 breakdown_dominant(&breakdown));
 }
 
-static void format_steps(struct sink_status *self, char *to, size_t size, uint64_t since_ns)
+static bool is_any_sampled(const struct window *window)
+{
+	for (int i = 1; i < FBT_KIND_COUNT; i++)
+		if (window->sampling[i].kind)
+			return true;
+	return false;
+}
+
+static void format_steps(const struct sink_status *self, const struct window *window, char *to,
+			 size_t size, uint64_t since_ns)
 {
 	char gpu[FORMAT_MAX + 8] = "", calls[FORMAT_MAX + 32];
 
@@ -392,9 +401,11 @@ static void format_steps(struct sink_status *self, char *to, size_t size, uint64
 		snprintf(gpu, sizeof(gpu), "  GPU %s",
 			 FORMAT_PERCENT(
 				 percent_of((double)self->gpu_busy_ns, (double)self->gpu_ns)));
-	snprintf(to, size, "%s steps/s  p50 %s%s%s",
+	/* Of a sampled function only the steps of some moments are known. */
+	snprintf(to, size, "%s steps/s%s  p50 %s%s%s",
 		 FORMAT_NUMBER((double)stats__count(self->duration) * (double)NS_PER_S /
 			       (double)since_ns),
+		 is_any_sampled(window) ? " seen" : "",
 		 FORMAT_TIME(stats__percentile(self->duration, 0.5)), calls, gpu);
 }
 
@@ -423,7 +434,7 @@ void sink_status__show(struct sink *sink, const struct window *window, uint64_t 
 	if (!since_ns)
 		return;
 	if (self->duration) {
-		format_steps(self, steps, sizeof(steps), since_ns);
+		format_steps(self, window, steps, sizeof(steps), since_ns);
 		self->last_step_ns = now_ns;
 	} else if (self->last_step_ns) {
 		quiet_ns = now_ns - self->last_step_ns;

@@ -64,9 +64,9 @@ void report_gpu_headline(const struct report *report)
 	about = mean_of(report, kind, &mean);
 	format_bound(kind, gpu_tally_bound(kind), bound, sizeof(bound));
 	gpu_idle_text(&about, idle);
-	report_field(report, "GPU", "busy %s of the step time, %s",
+	report_field(report, "GPU", "busy %s of the step time, %s%s",
 		     FORMAT_PERCENT(percent_of((double)kind->sum.busy_ns, (double)kind->total_ns)),
-		     bound);
+		     bound, window__is_gpu_strict(report->window) ? " (--gpu-strict)" : "");
 	report_field(report, "", "%s (mean step)", idle);
 	if (kind->steps > kind->complete)
 		report_field(report, "", "excluding %s step%s with missing GPU records",

@@ -432,6 +432,8 @@ static void write_window(struct json *json, const struct window *window)
 	json_string(json, "detail", detail_name(window->record.detail));
 	json_uint(json, "window_ns", tally_window_ns(window));
 	json_uint(json, "interval_ns", window->record.interval_ns);
+	if (window__is_gpu_strict(window))
+		json_bool(json, "gpu_strict", true);
 	json_bool(json, "cut_off", window->cut_off);
 	json_uint(json, "steps", window->steps);
 	json_uint(json, "incomplete_steps", window->incomplete_steps);

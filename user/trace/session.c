@@ -382,7 +382,9 @@ void session__free(struct session *session)
 static int send_window(struct session *session, const char *tag)
 {
 	uint64_t offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	bool is_strict = session->live.options->judging.merge.strict;
 	struct fbt_window window = {
+		.header.flags = is_strict ? FBT_WINDOW_GPU_STRICT : 0,
 		.start_ns = session->start_ns,
 		.realtime_ns = session->start_ns + offset_ns,
 		.detail = session->live.options->detail,

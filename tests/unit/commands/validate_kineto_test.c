@@ -99,6 +99,32 @@ static void events_need_the_fields_of_their_phase(void **state)
 	expect_refused(CALL "\"args\":[]}", "expected a map, found a sequence");
 }
 
+/* PyTorch's own events are held to no more than those of any other tool's trace. */
+static void events_of_pytorch_have_other_rules(void **state)
+{
+	static const char foreign[] =
+		"{\"name\":\"ferrum.pytorch\",\"ph\":\"M\"," AT ",\"args\":{}},";
+	static const char *const events[] = {
+		"{\"ph\":\"X\",\"cat\":\"Trace\",\"ts\":1.500,\"dur\":2.000,\"pid\":\"Spans\","
+		"\"tid\":\"PyTorch Profiler\",\"name\":\"PyTorch Profiler (0)\",\"args\":{}}",
+		"{\"ph\":\"X\",\"cat\":\"overhead\",\"name\":\"Buffer Flush\",\"dur\":1," AT "}",
+		LAUNCH(5) "," LAUNCH(5),
+		KERNEL(6),
+		ARROW(s, 7),
+	};
+	char text[1024], error[256];
+
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		snprintf(text, sizeof(text), "%s%s", foreign, events[i]);
+		expect_sound(text);
+		assert_int_equal(check(events[i], error), -EBADMSG);
+	}
+	snprintf(text, sizeof(text), "%s{\"ph\":\"X\"}", foreign);
+	expect_refused(text, "missing field `name`");
+	snprintf(text, sizeof(text), "%s,%s%s", LAUNCH(5), foreign, LAUNCH(5));
+	expect_sound(text);
+}
+
 static void only_work_has_a_stream(void **state)
 {
 	expect_refused(CALL "\"args\":{\"stream\":7}}",
@@ -139,6 +165,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sound_events_pass),
 		cmocka_unit_test(events_need_the_fields_of_their_phase),
+		cmocka_unit_test(events_of_pytorch_have_other_rules),
 		cmocka_unit_test(only_work_has_a_stream),
 		cmocka_unit_test(one_host_event_has_a_correlation),
 		cmocka_unit_test(work_is_linked_or_set_apart),

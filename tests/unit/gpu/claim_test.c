@@ -110,6 +110,25 @@ static void strict_steps_have_what_their_thread_launched(void **state)
 	push_flush(fixture, 500);
 	assert_string_equal(seen(fixture, 0)->works, "2");
 	assert_int_equal(seen(fixture, 0)->gpu.all.busy_ns, 30);
+	assert_true(window__is_gpu_strict(fixture->window));
+}
+
+/* As in a recording, which is replayed without the option. */
+static void a_strict_window_needs_no_option(void **state)
+{
+	struct fixture *fixture = *state;
+
+	close_merger(fixture);
+	open_merger(fixture, false);
+	fixture->window->record.header.flags = FBT_WINDOW_GPU_STRICT;
+	push_state(fixture, 7, FBT_GPU_ARMED, 1);
+	push_launch(fixture, 20, 1, 150, 151);
+	push_launch(fixture, 7, 2, 160, 161);
+	push_work(fixture, 1, 170, 180);
+	push_work(fixture, 2, 190, 200);
+	push_step(fixture, 7, 100, 400);
+	push_flush(fixture, 500);
+	assert_string_equal(seen(fixture, 0)->works, "2");
 }
 
 static void an_interval_has_what_any_thread_launched(void **state)
@@ -301,6 +320,7 @@ int main(void)
 		MERGE_TEST(other_threads_launch_for_the_step_that_began_last),
 		MERGE_TEST(a_step_does_not_take_what_a_step_that_waits_launched),
 		MERGE_TEST(strict_steps_have_what_their_thread_launched),
+		MERGE_TEST(a_strict_window_needs_no_option),
 		MERGE_TEST(an_interval_has_what_any_thread_launched),
 		MERGE_TEST(a_step_does_not_take_what_a_step_that_goes_on_launched),
 		MERGE_TEST(a_step_that_others_took_from_is_not_complete),

@@ -29,7 +29,7 @@ static struct json_object *append(const char *text, uint64_t limit, int *err)
 	window->record.start_ns = 5;
 	assert_int_equal(kineto_file_init(&file, out, 0, 1, "a.json"), 0);
 	kineto_file_begin(&file, window);
-	*err = kineto_append(&file, in, limit);
+	*err = kineto_append(&file, window, in, limit);
 	kineto_file_end_events(&file, window);
 	assert_int_equal(kineto_file_end(&file), 0);
 	fclose(out);
@@ -45,18 +45,19 @@ static struct json_object *append(const char *text, uint64_t limit, int *err)
 	return events;
 }
 
+/* The first event says whose the next ones are. */
 static struct json_object *member(struct json_object *events, size_t i, const char *key)
 {
 	struct json_object *value = NULL;
 
-	json_object_object_get_ex(json_object_array_get_idx(events, i), key, &value);
+	json_object_object_get_ex(json_object_array_get_idx(events, 1 + i), key, &value);
 	return value;
 }
 
-/* The last event is our own. */
+/* The first event and the last one are our own. */
 static size_t count_of(struct json_object *events)
 {
-	return json_object_array_length(events) - 1;
+	return json_object_array_length(events) - 2;
 }
 
 static void events_are_copied_and_members_before_them_are_not(void **state)
@@ -123,6 +124,26 @@ static void what_our_file_has_already_is_left_out(void **state)
 	json_object_put(events);
 }
 
+/* As in Kineto's output_json.cpp. */
+static void lanes_with_names_are_copied_behind_a_mark(void **state)
+{
+	struct json_object *events, *name;
+	int err;
+
+	events = append("{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"Trace\", \"ts\": 1.000, "
+			"\"dur\": 2.000, \"pid\": \"Spans\", \"tid\": \"PyTorch Profiler\", "
+			"\"name\": \"PyTorch Profiler (0)\", \"args\": {\"Op count\": 0}}, "
+			"{\"name\": \"process_sort_index\", \"ph\": \"M\", \"ts\": 1.000, "
+			"\"pid\": \"Spans\", \"tid\": 0, \"args\": {\"sort_index\": 536870912}}]}",
+			1000, &err);
+	assert_int_equal(err, 0);
+	assert_int_equal(count_of(events), 1);
+	assert_string_equal(json_object_get_string(member(events, 0, "pid")), "Spans");
+	assert_true(json_object_object_get_ex(json_object_array_get_idx(events, 0), "name", &name));
+	assert_string_equal(json_object_get_string(name), KINETO_FOREIGN);
+	json_object_put(events);
+}
+
 static void no_event_is_no_error(void **state)
 {
 	int err;
@@ -183,6 +204,7 @@ int main(void)
 		TEST(times_of_another_base_are_moved),
 		TEST(times_without_a_base_are_those_of_the_clock),
 		TEST(what_our_file_has_already_is_left_out),
+		TEST(lanes_with_names_are_copied_behind_a_mark),
 		TEST(no_event_is_no_error),
 		TEST(a_broken_trace_keeps_what_came_before),
 		TEST(what_is_no_trace_is_refused),

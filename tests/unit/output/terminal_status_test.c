@@ -162,6 +162,15 @@ static void the_figures_are_those_since_the_last_line(void **state)
 		"lost 0");
 }
 
+static void the_rate_of_a_sampled_function_is_that_of_the_steps_seen(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->window->sampling[2] = (struct fbt_sampling){.kind = 2, .watched_ns = 1};
+	add_step(fixture, 8000000);
+	assert_non_null(strstr(show(fixture, START + SECOND), "  1.00 steps/s seen  p50"));
+}
+
 static void escalations_are_counted_from_the_start_of_the_window(void **state)
 {
 	struct fixture *fixture = *state;
@@ -201,6 +210,7 @@ int main(void)
 		TEST(when_steps_stop_it_says_for_how_long),
 		TEST(lost_records_are_shown),
 		TEST(the_figures_are_those_since_the_last_line),
+		TEST(the_rate_of_a_sampled_function_is_that_of_the_steps_seen),
 		TEST(escalations_are_counted_from_the_start_of_the_window),
 		TEST(finish_clears_the_line),
 	};
