@@ -350,7 +350,7 @@ test_bin := $(tool) $(engine) $(if $(filter unit,$(TESTS)),$(unit_bin)) \
             $(if $(filter golden,$(TESTS)),$(O)/tests/events) \
             $(if $(filter live,$(TESTS)),$(live_bin) $(dwfl)) $(if $(filter e2e,$(TESTS)),$(e2e_bin)) \
             $(if $(filter unit live,$(TESTS)),$(gpu_fakes)) $(if $(filter live,$(TESTS)),$(gpu_trial)) \
-            $(if $(filter unit live,$(TESTS)),$(guest)) $(if $(filter unit,$(TESTS)),$(not_begun)) \
+            $(if $(filter unit live,$(TESTS)),$(guest)) $(if $(filter unit live,$(TESTS)),$(not_begun)) \
             $(if $(filter unit live e2e,$(TESTS)),$(inject_fakes)) \
             $(if $(filter live e2e,$(TESTS)),$(O)/tests/live_inject_drive) \
             $(if $(filter live,$(TESTS)),$(O)/tests/bench_worker)

@@ -38,8 +38,7 @@ EOF
 start_waiting env LD_PRELOAD="$LIBRARY" $python "$TMP/ending.py"
 refuses 'an interpreter that is ending' 'the interpreter is ending'
 
-"${CC:-gcc}" -O2 -rdynamic -Ipython -o "$TMP/not_begun" tests/fake/not_begun.c
-start_waiting env LD_PRELOAD="$LIBRARY" "$TMP/not_begun"
+start_waiting env LD_PRELOAD="$LIBRARY" "$FBT_BUILD/tests/not_begun"
 refuses 'an interpreter that has not begun' 'the interpreter has not begun'
 
 start_waiting env LD_PRELOAD="$LIBRARY" $python -c 'import ctypes

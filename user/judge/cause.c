@@ -472,7 +472,7 @@ static void find_woken(const struct scope *scope, struct cause *cause)
 		if (walk.ns <= longest_ns)
 			continue;
 		longest_ns = walk.ns;
-		cause_set_woken(scope->step, &walk, walk.ns, cause);
+		cause->wants_waker = woken_find(&walk, walk.ns, &cause->woken);
 	}
 }
 

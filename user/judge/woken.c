@@ -23,24 +23,23 @@ static bool wants_waker(const struct call_walk *walk, uint64_t ns)
 	return walk->cause != CAUSE_SLEEP || is_answered;
 }
 
-void cause_set_woken(const struct step *step, const struct call_walk *walk, uint64_t ns,
-		     struct cause *cause)
+bool woken_find(const struct call_walk *walk, uint64_t ns, struct fbt_woken *woken)
 {
 	const struct file *file = window__file(walk->window, walk->call->file);
 
-	cause->woken.header.type = 0;
-	cause->wants_waker = wants_waker(walk, ns);
-	if (!cause->wants_waker)
-		return;
-	vec_for_each (woken, &step->wokens) {
-		if (woken->start_ns == walk->call->start_ns)
-			cause->woken = *woken;
+	*woken = (struct fbt_woken){.header = {.type = 0}};
+	if (!wants_waker(walk, ns))
+		return false;
+	vec_for_each (other, &walk->step->wokens) {
+		if (other->start_ns == walk->call->start_ns)
+			*woken = *other;
 	}
 	/*
 	 * Only what arrives by a packet is sent by somebody while an interrupt delivers it. A timer
 	 * may interrupt one who sends something to another.
 	 */
-	if (cause->woken.context == FBT_WOKEN_WHILE_SENDING &&
+	if (woken->context == FBT_WOKEN_WHILE_SENDING &&
 	    (!(walk->rule->traits & CALL_ANSWERED) || (file && !S_ISSOCK(file->record.mode))))
-		cause->woken.context = FBT_WOKEN_BY_INTERRUPT;
+		woken->context = FBT_WOKEN_BY_INTERRUPT;
+	return true;
 }

@@ -3,13 +3,15 @@
 #ifndef FBT_JUDGE_WOKEN_H
 #define FBT_JUDGE_WOKEN_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include "fbt_explain.h"
 #include "judge/calls.h"
-#include "judge/cause.h"
-#include "model/step.h"
 
-/* Sets cause->wants_waker and cause->woken for the current call of a walk, which took ns. */
-void cause_set_woken(const struct step *step, const struct call_walk *walk, uint64_t ns,
-		     struct cause *cause);
+/*
+ * Whether the current call of a walk, which took ns, has waited for somebody to wake it, whom no
+ * record of the system calls names. *woken: who did; header.type 0: not known.
+ */
+bool woken_find(const struct call_walk *walk, uint64_t ns, struct fbt_woken *woken);
 
 #endif
