@@ -107,53 +107,9 @@ static uint64_t most_code_ns(const struct fbt_call *before)
 }
 
 /* An interrupt may take longer than the code between two calls: a long row has gone on before. */
-static uint64_t most_between_ns(uint64_t row_ns, const struct fbt_call *before)
+static uint64_t most_between_ns(const struct spin *spin, const struct fbt_call *before)
 {
-	return max_u64(min_u64(row_ns / ROW_PART, SPIN_BETWEEN_MAX_NS), most_code_ns(before));
-}
-
-/* A timed-out futex has an address; the others wait for anything. */
-static bool may_follow(const struct fbt_call *before, enum way before_way,
-		       const struct fbt_call *call, enum way way)
-{
-	if (!way || (way == WAY_FUTEX) != (before_way == WAY_FUTEX))
-		return false;
-	return way != WAY_FUTEX || call->args[0] == before->args[0];
-}
-
-/*
- * Whether all gaps in rows that a wait for a CPU may explain are no longer than the step has waited
- * for one. If not, the step computed in some of them, and it is not known in which.
- */
-static bool has_delay_for_all(const struct spin_search *search)
-{
-	const call_vec *calls = &search->step->calls;
-	uint64_t left_ns = add_saturating(search->delay_ns, SPIN_BETWEEN_MAX_NS), row_ns = 0;
-	enum way before_way = WAY_NONE;
-
-	for (size_t i = 0; i < calls->count; i++) {
-		const struct fbt_call *call = &calls->items[i], *before = i ? call - 1 : NULL;
-		enum way way = way_of_call(search, call);
-		uint64_t between_ns, more_ns;
-
-		if (before && before_way && may_follow(before, before_way, call, way)) {
-			between_ns = sub_saturating(call->start_ns, end_of(before));
-			more_ns = sub_saturating(between_ns, most_between_ns(row_ns, before));
-			if (!more_ns)
-				row_ns = add_saturating(row_ns, between_ns);
-			else if (more_ns > search->delay_ns)
-				row_ns = 0;
-			else if (more_ns > left_ns)
-				return false;
-			else
-				left_ns -= more_ns;
-		} else {
-			row_ns = 0;
-		}
-		row_ns = add_saturating(row_ns, call->duration_ns);
-		before_way = way;
-	}
-	return true;
+	return max_u64(min_u64(spin->ns / ROW_PART, SPIN_BETWEEN_MAX_NS), most_code_ns(before));
 }
 
 /*
@@ -164,10 +120,11 @@ static bool joins(struct spin_search *search, struct spin *spin, const struct fb
 		  const struct fbt_call *call, enum way way)
 {
 	uint64_t between_ns = sub_saturating(call->start_ns, end_of(before));
-	/* What was explained by a wait for a CPU may have been code after all. */
-	uint64_t most_ns = most_between_ns(spin->ns - spin->delay_ns, before), part_ns;
+	uint64_t most_ns = most_between_ns(spin, before), part_ns;
 	uint64_t *unseen_ns = &search->unseen_ns[way == WAY_FUTEX ? FBT_FUTEX : FBT_OTHER];
 
+	if (way == WAY_FUTEX && call->args[0] != before->args[0])
+		return false;
 	if (between_ns <= most_code_ns(before)) {
 		spin->ns += between_ns;
 		return true;
@@ -240,7 +197,8 @@ static void take_row(struct spin_search *search, size_t first, enum way way, str
 		const struct fbt_call *call = &calls->items[i];
 		enum way next = way_of_call(search, call);
 
-		if (!may_follow(call - 1, way, call, next) ||
+		/* A timed-out futex has an address; the others wait for anything. */
+		if (!next || (next == WAY_FUTEX) != (way == WAY_FUTEX) ||
 		    !joins(search, spin, call - 1, call, next))
 			break;
 		add_call(spin, &shares, call);
@@ -267,8 +225,6 @@ void spin_search_begin(struct spin_search *search, const struct window *window,
 	}
 	if (!(step->record.header.flags & FBT_STEP_SCHED_UNKNOWN))
 		search->delay_ns = step->record.run_delay_ns;
-	if (search->delay_ns && !has_delay_for_all(search))
-		search->delay_ns = 0;
 	if (!step->record.lost_calls)
 		return;
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)

@@ -43,11 +43,7 @@ struct spin_search {
 	size_t next;
 	/* Calls that have no record: time that the sums have, and the records do not. */
 	uint64_t unseen_ns[FBT_CATEGORY_COUNT];
-	/*
-	 * Of the step, waiting for a CPU outside of calls: what is left of it. 0 from the beginning
-	 * if there is more between calls that it may explain, as the step computed in some of that.
-	 */
-	uint64_t delay_ns;
+	uint64_t delay_ns; /* of the step, waiting for a CPU outside of calls: what is left of it */
 };
 
 /* An interval has several threads, so none of its calls are in a row. */

@@ -160,22 +160,6 @@ static void code_of_a_row_is_no_wait_for_a_cpu(void **state)
 	assert_int_equal(times.ns[CAUSE_RUN_QUEUE], 30 * MS);
 }
 
-/* It yields now and then, and has no CPU in some of the time between. */
-static void work_between_yields_leaves_a_wait_for_a_cpu_what_it_is(void **state)
-{
-	struct fixture *fixture = *state;
-	struct cause_times times;
-
-	fixture->step = make_step(201 * MS);
-	for (int i = 0; i < 40; i++)
-		add_call(&fixture->step, "sched_yield", US)->start_ns += 5 * MS;
-	fixture->step.record.run_delay_ns = 60 * MS;
-	spins_find(fixture->window, &fixture->step);
-	times = split(fixture);
-	assert_int_equal(times.ns[CAUSE_RUN_QUEUE], 60 * MS);
-	assert_int_equal(times.ns[CAUSE_SLEEP], 40 * US);
-}
-
 /* Some records in the row were lost, and what lies there is less than code may take. */
 static void a_short_gap_of_lost_calls_is_taken_from_the_step_once(void **state)
 {
@@ -503,7 +487,6 @@ int main(void)
 		TEST(a_spin_is_one_wait),
 		TEST(a_gap_without_a_cpu_is_taken_from_the_step_once),
 		TEST(code_of_a_row_is_no_wait_for_a_cpu),
-		TEST(work_between_yields_leaves_a_wait_for_a_cpu_what_it_is),
 		TEST(a_short_gap_of_lost_calls_is_taken_from_the_step_once),
 		TEST(lost_calls_of_a_spin_are_part_of_the_wait),
 		TEST(other_lost_calls_are_not_part_of_the_wait),

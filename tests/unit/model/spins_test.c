@@ -138,27 +138,6 @@ static void time_without_a_cpu_does_not_end_a_row(void **state)
 	assert_int_equal(find(fixture)->longest.delay_ns, 8 * MS + US);
 }
 
-/* It had no CPU in some of these gaps, and it is not known in which. */
-static void work_for_longer_than_without_a_cpu_is_no_wait(void **state)
-{
-	struct fixture *fixture = *state;
-
-	fixture->step.record.run_delay_ns = 60 * MS;
-	add_calls(fixture, "sched_yield", 40, US, 5 * MS);
-	assert_int_equal(find(fixture)->waits, 0);
-	/* Nor are gaps that one long row would have room for. */
-	vec_free(&fixture->step.calls);
-	add_calls(fixture, "sched_yield", 200, US, 500 * US);
-	assert_int_equal(find(fixture)->waits, 0);
-	/* What is longer than all time without a CPU is not meant. */
-	vec_free(&fixture->step.calls);
-	add_calls(fixture, "sched_yield", 50, 2 * US, US);
-	add_calls(fixture, "sched_yield", 1, 2 * US, 59 * MS);
-	add_calls(fixture, "sched_yield", 1, 2 * US, 80 * MS);
-	assert_int_equal(find(fixture)->waits, 1);
-	assert_int_equal(find(fixture)->calls, 51);
-}
-
 static void only_what_came_to_nothing_is_a_wait(void **state)
 {
 	struct fixture *fixture = *state;
@@ -248,7 +227,6 @@ int main(void)
 		TEST(work_with_a_call_now_and_then_is_no_wait),
 		TEST(an_interrupt_does_not_end_a_long_row),
 		TEST(time_without_a_cpu_does_not_end_a_row),
-		TEST(work_for_longer_than_without_a_cpu_is_no_wait),
 		TEST(only_what_came_to_nothing_is_a_wait),
 		TEST(a_futex_is_waited_for_at_one_address),
 		TEST(waits_for_the_gil_are_none),
