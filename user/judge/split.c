@@ -53,6 +53,8 @@ struct known_calls {
 	uint64_t spun_ns[CAUSE_COUNT];
 	/* … in calls that have no record, which are other calls by their category. */
 	uint64_t unseen_ns;
+	/* The code between their calls, by cause. */
+	uint64_t spun_code_ns[CAUSE_COUNT];
 };
 
 static void know_call(struct known_calls *known, const struct call_walk *walk)
@@ -82,6 +84,7 @@ static void know_spin(struct known_calls *known, const struct spin *spin,
 		      const struct call_walk *walk)
 {
 	known->spun_ns[walk->cause] += spin->delay_ns;
+	known->spun_code_ns[walk->cause] += spin_code_ns(spin);
 	if (walk->rule->category == FBT_OTHER)
 		known->unseen_ns += spin->unseen_ns;
 }
@@ -234,6 +237,28 @@ static uint64_t late_ns(const struct step *step)
 	return step->record.late_ns;
 }
 
+/* In a row of calls the thread had no CPU for so long: that is part of the wait that the row is. */
+static void move_delay(struct cause_times *times, enum cause_kind to, uint64_t ns)
+{
+	uint64_t waited_ns = take_u64(ns, &times->ns[CAUSE_RUN_QUEUE]);
+
+	times->ns[to] += waited_ns;
+	times->ns[to] += take_u64(ns - waited_ns, &times->ns[CAUSE_OFF_CPU]);
+}
+
+/*
+ * The code between calls. Within a row a host may take the CPU, for less time than is noticed in
+ * one gap, but in very many: that is in the code of the row, and was time off the CPU.
+ */
+static void give_code(struct cause_times *times, enum cause_kind kind, uint64_t code_ns,
+		      uint64_t spun_ns, uint64_t *left_ns)
+{
+	uint64_t missing_ns = sub_saturating(code_ns, *left_ns);
+
+	give(times, kind, code_ns, left_ns);
+	times->ns[kind] += take_u64(min_u64(missing_ns, spun_ns), &times->ns[CAUSE_OFF_CPU]);
+}
+
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times)
 {
 	uint64_t left_ns = step_total_ns(step), code_ns[CAUSE_COUNT] = {0}, ns;
@@ -269,9 +294,9 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 	times->covered_ns = times->ns[CAUSE_COMPUTE] - times->worker_ns;
 	split_hidden(window, step, &known, times, &left_ns);
 	for (int i = 0; i < CAUSE_COUNT; i++)
-		times->ns[i] += take_u64(known.spun_ns[i], &times->ns[CAUSE_RUN_QUEUE]);
+		move_delay(times, (enum cause_kind)i, known.spun_ns[i]);
 	for (int i = 0; i < CAUSE_COUNT; i++)
-		give(times, (enum cause_kind)i, code_ns[i], &left_ns);
+		give_code(times, (enum cause_kind)i, code_ns[i], known.spun_code_ns[i], &left_ns);
 	split_between(step, &known, times, &left_ns);
 	times->ns[CAUSE_COMPUTE] += left_ns;
 	times->held_ns = held_ns(step);

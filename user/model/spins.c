@@ -207,6 +207,20 @@ static void take_row(struct spin_search *search, size_t first, enum way way, str
 	spin->nr = largest_share(&shares);
 }
 
+/*
+ * Time outside of calls in which the thread wanted a CPU and had none. What the host of a virtual
+ * machine took is in no wait for a CPU: the step has it as time off the CPU.
+ */
+static uint64_t without_cpu_ns(const struct step *step)
+{
+	struct step_parts parts;
+
+	if (step->record.header.flags & FBT_STEP_SCHED_UNKNOWN)
+		return 0;
+	step_split(step, &parts);
+	return add_saturating(step->record.run_delay_ns, parts.known ? parts.ns[STEP_OFF_CPU] : 0);
+}
+
 void spin_search_begin(struct spin_search *search, const struct window *window,
 		       const struct step *step)
 {
@@ -223,8 +237,7 @@ void spin_search_begin(struct spin_search *search, const struct window *window,
 		search->gil_start = process->python.gil_start;
 		search->gil_end = process->python.gil_end;
 	}
-	if (!(step->record.header.flags & FBT_STEP_SCHED_UNKNOWN))
-		search->delay_ns = step->record.run_delay_ns;
+	search->delay_ns = without_cpu_ns(step);
 	if (!step->record.lost_calls)
 		return;
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)

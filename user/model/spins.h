@@ -43,7 +43,7 @@ struct spin_search {
 	size_t next;
 	/* Calls that have no record: time that the sums have, and the records do not. */
 	uint64_t unseen_ns[FBT_CATEGORY_COUNT];
-	uint64_t delay_ns; /* of the step, waiting for a CPU outside of calls: what is left of it */
+	uint64_t delay_ns; /* of the step, outside of calls and without a CPU: what is left of it */
 };
 
 /* An interval has several threads, so none of its calls are in a row. */

@@ -145,6 +145,29 @@ static void a_gap_without_a_cpu_is_taken_from_the_step_once(void **state)
 	assert_int_equal(cause_work_ns(&times), 8 * MS);
 }
 
+/* What the host of a virtual machine takes is in no wait for a CPU, and may be in every gap. */
+static void what_the_host_took_is_part_of_the_wait(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_step *record = &fixture->step.record;
+	uint64_t polls_ns = 211 * 2 * US, long_ns = 10 * 800 * US, short_ns = 200 * 9 * US;
+	struct cause_times times;
+
+	fixture->step = make_step(polls_ns + long_ns + short_ns);
+	for (int i = 0; i < 211; i++)
+		add_call(&fixture->step, "epoll_wait", 2 * US)->start_ns += !i	     ? 0
+									    : i % 20 ? 9 * US
+										     : 800 * US;
+	record->header.flags |= FBT_STEP_CPU_KNOWN;
+	record->cpu_ns = (int64_t)polls_ns;
+	spins_find(fixture->window, &fixture->step);
+	assert_int_equal(fixture->step.spins.longest.delay_ns, long_ns);
+	times = split(fixture);
+	assert_int_equal(times.ns[CAUSE_SLEEP], polls_ns + long_ns + short_ns);
+	assert_int_equal(times.ns[CAUSE_OFF_CPU], 0);
+	assert_int_equal(cause_work_ns(&times), 0);
+}
+
 /* As long as half of a nap it is code, wherever the step waited for a CPU. */
 static void code_of_a_row_is_no_wait_for_a_cpu(void **state)
 {
@@ -486,6 +509,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_spin_is_one_wait),
 		TEST(a_gap_without_a_cpu_is_taken_from_the_step_once),
+		TEST(what_the_host_took_is_part_of_the_wait),
 		TEST(code_of_a_row_is_no_wait_for_a_cpu),
 		TEST(a_short_gap_of_lost_calls_is_taken_from_the_step_once),
 		TEST(lost_calls_of_a_spin_are_part_of_the_wait),
