@@ -71,6 +71,7 @@ limited prlimit --nofile=40
 has 'few file descriptors: it says how many are needed' "$OUT.err" 'ulimit -n .*40'
 limited prlimit --nofile=40:4096
 is 'the soft limit of file descriptors is raised' $? 0
+# shellcheck disable=SC2016 # of the inner shell
 prlimit --nofile=100:4096 "$FBT" --report none --trace none --profile none --interval 100 -- \
 	sh -c 'ulimit -Sn; sleep 1; prlimit --pid $PPID --nofile --noheadings --output SOFT' \
 	>"$OUT.limits" 2>"$OUT.err"
