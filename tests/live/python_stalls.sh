@@ -108,11 +108,11 @@ check_gil()
 	fact "$1: and with what that did" \
 		"sum('which computed' in e for n, e in $evidence.items() if n % 20 == 8) * 2 >=
 		sum('which waited for a CPU' not in e for n, e in $evidence.items() if n % 20 == 8) and
-		sum('which was in clock_nanosleep' in e for n, e in $evidence.items() if n % 20 == 13) * 2 >=
-		sum('which waited for a CPU' not in e for n, e in $evidence.items() if n % 20 == 13)"
+		sum('which was in clock_nanosleep' in e for n, e in $evidence.items() if n % 40 == 13) * 2 >=
+		sum('which waited for a CPU' not in e for n, e in $evidence.items() if n % 40 == 13)"
 	fact "$1: in all of the wait, not only in the last call of it" \
-		"sum('which was in clock_nanosleep' in e for n, e in $evidence.items() if n % 20 == 11) * 2 >=
-		sum('which waited for a CPU' not in e for n, e in $evidence.items() if n % 20 == 11)"
+		"sum('which was in clock_nanosleep' in e for n, e in $evidence.items() if n % 40 == 33) * 2 >=
+		sum('which waited for a CPU' not in e for n, e in $evidence.items() if n % 40 == 33)"
 }
 
 linked=

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """An engine whose step is held up by its own interpreter: every 20th collects all garbage over a large heap,
-every 20th makes so many objects that the interpreter collects by itself, and four of 20 wait for a thread that
-keeps the GIL: in C code that computes, or sleeps, or first sleeps and then computes, or in a collection. Says ready, waits for its go, makes STEPS steps, and writes its own account, by
-CLOCK_MONOTONIC: stalls.py TRUTH STEPS"""
+every 20th makes so many objects that the interpreter collects by itself, and three of 20 wait for a thread that
+keeps the GIL: in C code that computes, or sleeps, or every other time first sleeps and then computes, or in a
+collection. Says ready, waits for its go, makes STEPS steps, and writes its own account, by CLOCK_MONOTONIC: stalls.py TRUTH STEPS"""
 import ctypes, gc, itertools, json, os, select, sys, threading, time
 
 HOLD_US, SLEEP_US = 30000, 2000
-COLLECT, COMPUTE, BOTH, SLEEP, OTHER, MAKE = 3, 8, 11, 13, 16, 18  # of 20 steps
+COLLECT, COMPUTE, SLEEP, OTHER, MAKE = 3, 8, 13, 16, 18  # of 20 steps
+BOTH = 33  # of 40, instead of SLEEP
 
 
 class Engine:
@@ -16,7 +17,7 @@ class Engine:
             x += i
         if n % 20 == COLLECT:
             collect(n)
-        elif n % 20 in (COMPUTE, BOTH, SLEEP, OTHER):
+        elif n % 20 in (COMPUTE, SLEEP, OTHER):
             wait(n)
         elif n % 20 == MAKE:
             make(n)
@@ -42,7 +43,7 @@ def wait(n):
     """Lets the other thread have the GIL, which then keeps it for HOLD_US. Giving the lock back waits for
     nothing; an Event has a lock of its own, for which this thread may have to wait."""
     before = len(holds)
-    how.append(n % 20)
+    how.append(BOTH if n % 40 == BOTH else n % 20)
     wanted.release()
     sleeps, start = 0, time.monotonic_ns()
     while len(holds) == before:
