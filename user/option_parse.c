@@ -228,9 +228,9 @@ static int check_owners(const struct options *options, const struct given *given
 
 /* What belongs to the window that was recorded, or to the attaching. */
 static const char *const of_tracing[] = {
-	"duration", "steps",  "follow", "step",	     "step-arg",    "uretprobe", "wait-step",
-	"interval", "hang",   "detail", "explain",   "rate-guard",  "max-steps", "gpu",
-	"python",   "inject", "dir",	"keep-free", "ring-records"};
+	"duration",  "steps",	 "follow", "step",   "step-arg", "uretprobe",
+	"wait-step", "interval", "hang",   "detail", "explain",	 "rate-guard",
+	"max-steps", "gpu",	 "python", "inject", "dir",	 "ring-records"};
 
 static void warn_of_replay(const struct given *given)
 {

@@ -649,12 +649,13 @@ static void replay_warns_of_what_a_capture_cannot_change(void **state)
 			(char *)"--replay",
 			(char *)"f",
 			(char *)"--hang=1",
+			(char *)"--keep-free=1G", /* of the files that it writes */
 			(char *)"-d5",
 			(char *)"--step=f",
 			NULL};
 	struct options options;
 
-	assert_int_equal(options_parse(&options, 6, argv), 0);
+	assert_int_equal(options_parse(&options, 7, argv), 0);
 	assert_one_line(errors_of(state),
 			"no effect on what has been recorded: -d, --step, --hang\n");
 	options_clear(&options);
