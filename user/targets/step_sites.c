@@ -311,9 +311,16 @@ static void add(struct step_sites *sites, const struct fbt_ring_site *site, uint
 {
 	struct known_site added = {.key = {.address = site->address, .tgid = site->tgid}};
 	struct known_site *known = find_known(sites, site);
+	bool is_done = sites->kinds[site->kind].mode == MODE_EXITS;
 
+	/* It was told between hand_over and the end of learning. */
+	if (known && is_done) {
+		if (!known->on)
+			loader__forget_site(sites->live->loader, &known->key);
+		return;
+	}
 	if (!known) {
-		if (sites->kinds[site->kind].mode == MODE_EXITS || !has_room(sites, site) ||
+		if (is_done || !has_room(sites, site) ||
 		    step_site_find(&added.place, site->tgid, site->address,
 				   keeps_memory(sites, site->kind))) {
 			refuse(sites, site);
