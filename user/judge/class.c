@@ -406,6 +406,16 @@ static bool is_disturbed_class(const struct class_history *history)
 	return history->disturbed > history->count / 2;
 }
 
+/* Whether the usual step of a class is efficient even by a budget without any rest. */
+static bool is_efficient_class(const struct search *search, const struct class_history *history)
+{
+	double work_ns = (double)class_history__usual_work_ns(history);
+
+	return !is_disturbed_class(history) &&
+	       !is_inefficient(work_ns, work_ns + (double)class_history__usual_rest_ns(history),
+			       search->efficiency_percent);
+}
+
 /* The usual work of a class, without what may be a wait, but not less than that of the standard. */
 static uint64_t undisturbed_work_ns(struct class_history *history,
 				    const struct class_history *standard)
@@ -427,8 +437,9 @@ static struct search among_neighbours(const struct search *search,
 }
 
 /*
- * The recursion ends, because only a class that is more common can show an anomaly. The answer
- * is kept until the next step, because each of many classes could ask about all others.
+ * The recursion ends, because only a class that is more common or that is efficient by any budget
+ * can show an anomaly. The answer is kept until the next step, because each of many classes could
+ * ask about all others.
  */
 static bool is_anomaly(const struct search *search, struct class_history *history, uint64_t key)
 {
@@ -437,9 +448,7 @@ static bool is_anomaly(const struct search *search, struct class_history *histor
 	double actual_ns = (double)work_ns + (double)class_history__usual_rest_ns(history);
 	const struct class_history *standard;
 
-	/* The class is efficient even by a budget without any rest. */
-	if (!is_disturbed_class(history) &&
-	    !is_inefficient((double)work_ns, actual_ns, search->efficiency_percent))
+	if (is_efficient_class(search, history))
 		return false;
 	if (history->asked == search->table->steps)
 		return history->is_anomaly;
@@ -476,10 +485,29 @@ static double bad_interval_of(const struct search *search, const struct class_hi
 	return interval_of(search->table, rare) * rare->count / bad;
 }
 
+/* Number of efficient classes' steps near the rare one, per step of all classes. */
+static double common_nearby(const struct search *search)
+{
+	uint64_t bucket = search->key & KEY_BUCKET, least = sub_saturating(bucket, NEIGHBOUR_REACH);
+	uint64_t most = min_u64(bucket + NEIGHBOUR_REACH, BUCKETS);
+	double part = 0;
+
+	for (uint64_t at = least; at <= most; at++) {
+		const struct class_history *history =
+			class_table__find(search->table, search->key - bucket + at);
+
+		if (at != bucket && class_history__is_known(history) &&
+		    is_efficient_class(search, history))
+			part += 1 / interval_of(search->table, history);
+	}
+	return part;
+}
+
 /*
- * Whether a class can show that another one is an anomaly: it is always more common. A class far
- * away must be what the kind mostly does, by time as well: short steps that find nothing to do say
- * nothing about long ones.
+ * Whether a class can show that another one is an anomaly: it is always more common, or one of
+ * several nearby that are so together, because usual steps may lie in more classes than one. A
+ * class far away must be what the kind mostly does, by time as well: short steps that find nothing
+ * to do say nothing about long ones.
  */
 static bool is_common(const struct search *search, const struct class_history *history, bool is_far)
 {
@@ -489,8 +517,13 @@ static bool is_common(const struct search *search, const struct class_history *h
 
 	if (is_disturbed_class(rare))
 		return interval * COMMON_FACTOR <= rare_interval;
-	if (!is_far)
-		return interval * COMMON_FACTOR <= bad_interval_of(search, history);
+	if (!is_far) {
+		double bad_interval = bad_interval_of(search, history);
+
+		return interval * COMMON_FACTOR <= bad_interval ||
+		       (is_efficient_class(search, history) &&
+			common_nearby(search) * bad_interval >= COMMON_FACTOR);
+	}
 	return interval * FAR_FACTOR <= rare_interval &&
 	       (double)class_history__usual_work_ns(history) * rare_interval >=
 		       (double)class_history__usual_work_ns(rare) * interval;

@@ -83,8 +83,9 @@ struct class_history *class_table__find(struct class_table *table, uint64_t key)
  * A standard is a class that is known and is no anomaly. A class is an anomaly if its usual step
  * has an efficiency below efficiency_percent by the budget of the nearest standard that is common
  * enough:
- * - one with up to eight times more or less work, if it is at least twice as common as the
- *   inefficient steps of the class;
+ * - one with up to eight times more or less work, if it, or all such classes together whose usual
+ *   steps are efficient by any budget, are at least twice as common as the inefficient steps of the
+ *   class;
  * - one that is farther away, if it is at least eight times as common, and all its steps together
  *   have more work.
  *

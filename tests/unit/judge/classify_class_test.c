@@ -98,6 +98,38 @@ static void a_step_of_an_unknown_class_is_held_against_the_nearest(void **state)
 	assert_false(push_lock(fixture, 30000 * MS, 100 * US));
 }
 
+/* Rounds of steps, each of usual ones in three classes and of two slow ones in a fourth. */
+static uint64_t push_rounds(struct fixture *fixture, int rounds, int usual_each)
+{
+	uint64_t escalated = 0;
+
+	for (int round = 0; round < rounds; round++) {
+		for (int i = 0; i < usual_each; i++) {
+			assert_false(push_lock(fixture, 5 * MS, 100 * US));
+			assert_false(push_lock(fixture, 10 * MS, 100 * US));
+			assert_false(push_lock(fixture, 20 * MS, 100 * US));
+		}
+		escalated += push_lock(fixture, 40 * MS, 600 * MS);
+		escalated += push_lock(fixture, 40 * MS, 600 * MS);
+	}
+	return escalated;
+}
+
+/* No class is twice as common as the slow steps, but all three are together. */
+static void usual_steps_may_lie_in_several_classes(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.thresholds.rate_limit = UINT32_MAX;
+	begin(fixture);
+	push_rounds(fixture, 10, 3);
+	assert_int_equal(push_rounds(fixture, 100, 3), 200);
+	/* Half as many are not enough. */
+	begin(fixture);
+	push_rounds(fixture, 30, 1);
+	assert_int_equal(push_rounds(fixture, 100, 1), 0);
+}
+
 static void an_unsteady_neighbour_is_not_charged_to_a_step(void **state)
 {
 	struct fixture *fixture = *state;
@@ -301,6 +333,7 @@ int main(void)
 		TEST(a_process_does_not_inherit_from_one_that_had_its_number),
 		TEST(work_is_bucketed_by_powers_of_two),
 		TEST(a_step_of_an_unknown_class_is_held_against_the_nearest),
+		TEST(usual_steps_may_lie_in_several_classes),
 		TEST(an_unsteady_neighbour_is_not_charged_to_a_step),
 		TEST(classes_do_not_see_each_other),
 		TEST(thousands_of_classes_are_bounded),
