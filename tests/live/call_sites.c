@@ -5,7 +5,9 @@
  * call site that calls other functions too, a hundred times as often; "deep": calls my_deep
  * instead, which calls itself; "nowhere": from code that is in no file; "forked": as nowhere, then
  * once in each of 20 children; "moved": my_tail by a pointer, once on a stack that is unmapped
- * then, and from then on on one below.
+ * then, and from then on on one below; "both": from call sites of their own, and my_step from
+ * nowhere, too; "later": the same, but from nowhere in the second half of the time only. "nowhere"
+ * of the account counts these calls of both.
  */
 #include <signal.h>
 #include <string.h>
@@ -203,8 +205,8 @@ int main(int argc, char **argv)
 {
 	const struct timespec pause = {.tv_nsec = 500000};
 	int (*call)(int number, int (*function)(int number)) = make_call();
-	long calls = 0;
-	double end;
+	long calls = 0, nowhere = 0;
+	double end, half;
 	FILE *truth;
 
 	signal(SIGUSR1, on_signal);
@@ -214,6 +216,7 @@ int main(int argc, char **argv)
 		calls += MANY;
 	}
 	end = now_s() + atof(argv[3]);
+	half = end - (*argv[2] == 'b' ? 1 : 0.5) * atof(argv[3]);
 	if (!strcmp(argv[2], "moved")) {
 		moved_end = end;
 		call_on_stacks();
@@ -223,6 +226,8 @@ int main(int argc, char **argv)
 	while (now_s() < end && !told_to_end) {
 		call_once(argv[2], call);
 		calls++;
+		if ((*argv[2] == 'b' || *argv[2] == 'l') && now_s() > half)
+			nowhere += call(1, my_step);
 		nanosleep(&pause, NULL);
 	}
 	if (*argv[2] == 'f') {
@@ -230,6 +235,6 @@ int main(int argc, char **argv)
 		calls += CHILDREN;
 	}
 	truth = open_truth(argv);
-	fprintf(truth, "{\"calls\": %ld}\n", calls);
+	fprintf(truth, "{\"calls\": %ld, \"nowhere\": %ld}\n", calls, nowhere);
 	return fclose(truth) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

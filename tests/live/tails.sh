@@ -166,7 +166,7 @@ fact 'after many others: the call site ends them in the end' \
 # Up to when the tool has seen how many others pass the site, and how many call what my_tail jumps
 # to, and my_tail has ended at its call site again.
 start_steps 'call_sites shared 60' my_step my_tail -v
-await_lines 1 'my_step: others pass its call sites too often' "$OUT.err"
+await_lines 1 'my_step: its exits are probed: others pass its call sites too often' "$OUT.err"
 await_lines 1 'my_tail: its jumps are not followed: others call' "$OUT.err"
 await_steps $(($(grep -c '"event":"step_prof"' "$OUT.profile") + 200))
 kill -USR1 "$ENGINE"
@@ -182,6 +182,16 @@ fact 'shared: one with a tail call has no other end' \
 trace_steps 'call_sites moved 2' my_tail
 fact 'on another stack: later calls are steps' \
 	"len($(lengths my_tail)) + $(row my_tail)['untraced_steps'] == T['calls'] and $(row my_tail)['untraced_steps'] < T['calls'] / 2"
+
+# A caller in no file, beside one whose call site is probed.
+trace_steps 'call_sites both 4' my_step my_tail
+fact 'called from both: every call is a step' "len($(lengths my_step)) == T['calls'] + T['nowhere'] > 200"
+fact 'called from both: its exits stay, for those from no file' "$(row my_step)['exits'] == 1"
+trace_steps 'call_sites later 6' my_step my_tail
+fact 'from no file later: every call is a step, or counted as not traced' \
+	"len($(lengths my_step)) + $(row my_step)['untraced_steps'] == T['calls'] + T['nowhere'] and T['nowhere'] > 100"
+fact 'from no file later: soon all are steps, by the exit' \
+	"(lambda k: k['exits'] == 1 and k['call_sites'] == 0 and k['untraced_steps'] < T['nowhere'] / 2)($(row my_step))"
 
 trace_steps 'call_sites nowhere 2' my_step my_tail
 fact 'called from code in no file: every call is a step' "len($(lengths my_step)) == T['calls']"

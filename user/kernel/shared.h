@@ -44,4 +44,20 @@ static inline const volatile struct fbt_slot *shared_slot_of(const struct shared
 	return slot->state == FBT_SLOT_LIVE && slot->tid == tid ? slot : NULL;
 }
 
+/* The sum over all CPUs of a counter of a step kind. */
+static inline uint64_t shared_sum_hits(const struct shared *shared, size_t counters, uint32_t kind)
+{
+	uint64_t total = 0;
+
+	for (uint32_t cpu = 0; cpu < shared->cpu_count; cpu++)
+		total += __atomic_load_n(
+			(const __u64 *)((const char *)&shared->hits[cpu] + counters) + kind,
+			__ATOMIC_RELAXED);
+	return total;
+}
+
+/* member: of struct fbt_hits */
+#define SHARED_HITS(shared, member, kind)                                                          \
+	shared_sum_hits(shared, offsetof(struct fbt_hits, member), kind)
+
 #endif

@@ -267,7 +267,10 @@ static void poll_injection(struct late_engines *late, uint64_t now_ns)
 	if (!candidate)
 		return;
 	candidate->due_ns = now_ns;
-	if (outcome.status == INJECT_NO_THREAD && candidate->tries < TRIES_MAX)
+	/* One that has ended is no candidate for long; one that has called execve is another
+	 * program. */
+	if ((outcome.status == INJECT_NO_THREAD || outcome.status == INJECT_GONE) &&
+	    candidate->tries < TRIES_MAX)
 		candidate->due_ns = now_ns + PAUSE_MIN_NS;
 	else if (python_inject_judge(late->tgid, &outcome))
 		candidate->is_refused = true;

@@ -98,16 +98,25 @@ static int attach_found(struct step_follow *follow, struct traced *traced, uint3
 					 .kind = kind};
 	uint32_t tgid = steps_found__probes_all(live->found) ? 0 : traced->tgid;
 	struct uprobes *links = steps_found__links(live->found, traced);
-	int err = links ? note_new(&follow->kinds[kind], found, tgid) : -ENOMEM;
+	struct followed_kind *row = &follow->kinds[kind];
+	size_t places = row->places.count;
+	uint32_t count = row->count;
+	int err;
 
 	if (!links)
-		return err;
+		return -ENOMEM;
+	err = note_new(row, found, tgid);
 	uprobes__set_quiet(links, log_level() < LOG_DEBUG);
 	for (uint32_t i = 0; i < found->files.count && !err; i++)
 		err = step_probes_attach_followed(links, loader__step_program(live->loader), found,
 						  i, &probe,
 						  steps_found__link_tgid(live->found, traced));
 	uprobes__set_quiet(links, false);
+	/* Else they would be taken for probed where another jump leads to them. */
+	if (err) {
+		row->places.count = places;
+		row->count = count;
+	}
 	return err;
 }
 
@@ -136,7 +145,7 @@ int step_follow__attach(struct step_follow *follow, struct traced *traced, uint3
 	return err;
 }
 
-/* That a process has ended in the meantime is not an error. */
+/* That a process has ended in the meantime, or has no such file any more, is not an error. */
 int step_follow__attach_all(struct step_follow *follow, uint32_t kind)
 {
 	struct traced *traced;
@@ -152,7 +161,7 @@ int step_follow__attach_all(struct step_follow *follow, uint32_t kind)
 			continue;
 		err = step_follow__attach(follow, traced, kind);
 		attached += !err;
-		if (err == -ESRCH)
+		if (err == -ESRCH || err == -ENOENT)
 			err = 0;
 	}
 	return err || attached ? err : -ESRCH;
@@ -219,12 +228,13 @@ static int follow_on(struct step_follow *follow, struct traced *traced,
 	return err;
 }
 
-static uint32_t count_targets(const struct step_follow *follow, uint32_t kind)
+static uint32_t count_targets(const struct step_follow *follow, const struct fbt_ring_site *jump)
 {
 	uint32_t count = 0;
 
 	vec_for_each (key, &follow->jumps)
-		count += key->jump_kind == (kind | FBT_SITE_TARGET);
+		count +=
+			key->tgid == jump->tgid && key->jump_kind == (jump->kind | FBT_SITE_TARGET);
 	return count;
 }
 
@@ -232,7 +242,7 @@ void step_follow__take(struct step_follow *follow, const struct fbt_ring_site *j
 {
 	struct fbt_site_key key = {jump->address, jump->tgid, jump->jump_kind};
 	struct traced *traced = traced_set__find(follow->live->traced, jump->tgid);
-	int err = count_targets(follow, jump->kind) >= TARGETS_MAX ? -E2BIG : 0;
+	int err = count_targets(follow, jump) >= TARGETS_MAX ? -E2BIG : 0;
 
 	if (!traced || !follow->kinds[jump->kind].places.count || vec_push(&follow->jumps, key)) {
 		/* It will be told again. */

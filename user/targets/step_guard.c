@@ -197,11 +197,7 @@ double step_guard__over_share(const struct step_guard *guard)
 
 uint64_t step_guard__calls(const struct step_guard *guard, uint32_t kind)
 {
-	uint64_t calls = 0;
-
-	for (uint32_t cpu = 0; cpu < guard->shared->cpu_count; cpu++)
-		calls += load(&guard->shared->hits[cpu].begins[kind]);
-	return calls;
+	return SHARED_HITS(guard->shared, begins, kind);
 }
 
 bool step_guard__has_acted(const struct step_guard *guard)

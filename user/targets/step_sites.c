@@ -294,8 +294,10 @@ static struct known_site *find_known(struct step_sites *sites, const struct fbt_
 /* Looking for a site takes some ms: not for each call of code that is generated all the time. */
 static bool has_room(const struct step_sites *sites, const struct fbt_ring_site *site)
 {
-	size_t count = sites->kinds[site->kind].refused;
+	size_t count = 0;
 
+	vec_for_each (refused, &sites->refused)
+		count += refused->key.tgid == site->tgid && refused->kind == site->kind;
 	vec_for_each (known, &sites->known)
 		count += known->key.tgid == site->tgid && known->kind == site->kind;
 	return count < SITES_MAX;
@@ -311,16 +313,17 @@ static void add(struct step_sites *sites, const struct fbt_ring_site *site, uint
 {
 	struct known_site added = {.key = {.address = site->address, .tgid = site->tgid}};
 	struct known_site *known = find_known(sites, site);
-	bool is_done = sites->kinds[site->kind].mode == MODE_EXITS;
 
-	/* It was told between hand_over and the end of learning. */
-	if (known && is_done) {
-		if (!known->on)
-			loader__forget_site(sites->live->loader, &known->key);
+	/* It was told between hand_over and the end of learning, or is probed again since. */
+	if (sites->kinds[site->kind].mode == MODE_EXITS || (known && known->on)) {
+		if (known && known->on)
+			set_state(sites, known);
+		else
+			loader__forget_site(sites->live->loader, &added.key);
 		return;
 	}
 	if (!known) {
-		if (is_done || !has_room(sites, site) ||
+		if (!has_room(sites, site) ||
 		    step_site_find(&added.place, site->tgid, site->address,
 				   keeps_memory(sites, site->kind))) {
 			refuse(sites, site);
@@ -339,25 +342,13 @@ static void add(struct step_sites *sites, const struct fbt_ring_site *site, uint
 		refuse(sites, site);
 }
 
-static uint64_t sum(const struct step_sites *sites, size_t counters, uint32_t kind)
-{
-	const struct shared *shared = loader__shared(sites->live->loader);
-	uint64_t total = 0;
-
-	for (uint32_t cpu = 0; cpu < shared->cpu_count; cpu++)
-		total += __atomic_load_n(
-			(const __u64 *)((const char *)&shared->hits[cpu] + counters) + kind,
-			__ATOMIC_RELAXED);
-	return total;
-}
-
-#define SUM(sites, member, kind) sum(sites, offsetof(struct fbt_hits, member), kind)
-
 /* What has passed the sites of a kind since the last time. */
 static struct passed take_passed(const struct step_sites *sites, uint32_t kind,
 				 struct passed *before)
 {
-	struct passed now = {SUM(sites, confirmed, kind), SUM(sites, strangers, kind)};
+	const struct shared *shared = loader__shared(sites->live->loader);
+	struct passed now = {SHARED_HITS(shared, confirmed, kind),
+			     SHARED_HITS(shared, strangers, kind)};
 	struct passed since = {now.steps - before->steps, now.strangers - before->strangers};
 
 	*before = now;
@@ -437,8 +428,10 @@ static void use_exits(struct step_sites *sites, uint32_t kind)
 	if (steps_found__end_at_exits(sites->live->found, kind))
 		return;
 	sites->kinds[kind].mode = MODE_EXITS;
-	log_debug("%s: others pass its call sites too often: its exits are probed",
-		  steps_found__function(sites->live->found, kind)->name);
+	log_debug("%s: its exits are probed: %s",
+		  steps_found__function(sites->live->found, kind)->name,
+		  sites->kinds[kind].refused ? "it is called from where no probe can be"
+					     : "others pass its call sites too often");
 }
 
 /*
@@ -675,9 +668,11 @@ static void look_at(struct step_sites *sites, uint32_t kind, uint64_t now_ns)
 	}
 	if (row->mode == MODE_EXITS || !has_end(sites, kind))
 		return;
-	if (sites_are_too_busy(&passed, SITE_LOOK_NS)) {
+	/* Calls from where no probe can be have no other end. */
+	if (sites_are_too_busy(&passed, SITE_LOOK_NS) ||
+	    (row->mode == MODE_SITES && row->refused && has_exits(sites, kind))) {
 		use_exits(sites, kind);
-	} else if (row->mode == MODE_LEARNING && sites_have_proved(&passed) &&
+	} else if (row->mode == MODE_LEARNING && !row->refused && sites_have_proved(&passed) &&
 		   now_ns - row->site_ns >= SITE_LOOK_NS) {
 		row->mode = MODE_SWITCHING;
 		probe_all_callers(sites, kind);
@@ -763,6 +758,7 @@ static uint32_t count_exits(const struct step_sites *sites, uint32_t kind)
 
 static void send(struct step_sites *sites)
 {
+	const struct shared *shared = loader__shared(sites->live->loader);
 	uint32_t count = (uint32_t)steps_found__count(sites->live->found);
 
 	for (uint32_t kind = 1; kind <= count; kind++) {
@@ -775,7 +771,7 @@ static void send(struct step_sites *sites)
 			.exits = count_exits(sites, kind),
 			.sites = row->mode == MODE_EXITS ? 0 : row->sites,
 			.tail_calls = function->tail_calls,
-			.unseen_steps = SUM(sites, unseen, kind),
+			.unseen_steps = SHARED_HITS(shared, unseen, kind),
 		};
 
 		if (!row->begun || !function->has_sites || !memcmp(&ends, &row->sent, sizeof(ends)))
@@ -860,6 +856,12 @@ void step_sites__forget(struct step_sites *sites, uint32_t tgid)
 		sites->kinds[refused->kind].refused--;
 	}
 	sites->refused.count = kept;
+	kept = 0;
+	vec_for_each (told, &sites->told) {
+		if (told->tgid != tgid)
+			sites->told.items[kept++] = *told;
+	}
+	sites->told.count = kept;
 	step_follow__forget(sites->follow, tgid);
 }
 
