@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 
 #include "fbt_look.h"
-#include "model/syscalls.h"
+#include "proc/maps.h"
 
 /* task_struct.__state */
 #define STATE_UNINTERRUPTIBLE 0x2u
@@ -53,29 +53,11 @@ bool look_at_lock(const struct look_task *task, uint64_t *address, struct lock_w
 	return true;
 }
 
-/* The calls that change the map, and those that copy it or replace it. */
-static bool locks_map(int64_t nr)
-{
-	static const int others[] = {
-		SYS_clone, SYS_execve, SYS_execveat, SYS_clone3, SYS_shmat, SYS_shmdt,
-#ifdef SYS_fork
-		SYS_fork,  SYS_vfork,
-#endif
-	};
-
-	if (nr < 0 || nr >= FBT_NR_COUNT)
-		return false;
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (nr == others[i])
-			return true;
-	return syscall_category(syscalls_arch(), (uint32_t)nr) == FBT_MMAP;
-}
-
 bool look_map_is_locked(const look_task_vec *tasks)
 {
 	vec_for_each (task, tasks)
 		if (task->seen.state & STATE_UNINTERRUPTIBLE &&
-		    !(task->seen.state & STATE_NOLOAD) && locks_map(task->seen.nr))
+		    !(task->seen.state & STATE_NOLOAD) && maps_call_locks(task->seen.nr))
 			return true;
 	return false;
 }

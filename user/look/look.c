@@ -20,6 +20,8 @@
 /* Of CPU time for the stacks of all threads, at a hang and at a call. */
 #define HANG_NS	  (20 * NS_PER_MS)
 #define OTHERS_NS (5 * NS_PER_MS)
+/* Of time for them: pages that are swapped out take none of a CPU. The rings are to be read. */
+#define SLOW_NS (200 * NS_PER_MS)
 /* fbt_look_thread.depth, for look_group() */
 #define LISTED_FIRST 1
 
@@ -372,6 +374,7 @@ static int read_all(struct look *look, const struct look_wait *wait, size_t coun
 	static const uint32_t sizes[] = {STACK_FIRST, STACK_MOST};
 	uint64_t end_ns =
 		clock_ns(CLOCK_PROCESS_CPUTIME_ID) + (wait->is_hang ? HANG_NS : OTHERS_NS);
+	uint64_t late_ns = clock_ns(CLOCK_MONOTONIC) + SLOW_NS;
 	size_t indices[MEMORY_BYTES / STACK_FIRST];
 	int err = 0;
 
@@ -382,7 +385,8 @@ static int read_all(struct look *look, const struct look_wait *wait, size_t coun
 			for (; at < count && some < MEMORY_BYTES / sizes[turn]; at++)
 				if (is_short(&threads[at]))
 					indices[some++] = at;
-			if (clock_ns(CLOCK_PROCESS_CPUTIME_ID) > end_ns)
+			if (clock_ns(CLOCK_PROCESS_CPUTIME_ID) > end_ns ||
+			    clock_ns(CLOCK_MONOTONIC) > late_ns)
 				return 0;
 			if (some)
 				err = read_some(look, wait, indices, some, sizes[turn], threads);

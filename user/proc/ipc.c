@@ -23,13 +23,15 @@ static bool begins_with(const char *text, const char *word)
 
 /*
  * Two processes that have the same device open share nothing by that. What has no path is an
- * anonymous inode, which is one object for all of its users, as a driver's buffers may be.
+ * anonymous inode, which is one object for all of its users, as a driver's buffers may be. The
+ * inode of a SysV segment is its id, which another IPC namespace may have given, too.
  */
 static bool may_be_shared(const struct mapping *mapping)
 {
 	const char *path = mapping->path;
 
-	if (!path || !mapping->shared || !mapping->writable || begins_with(path, "/dmabuf:"))
+	if (!path || !mapping->shared || !mapping->writable || begins_with(path, "/dmabuf:") ||
+	    begins_with(path, "/SYSV"))
 		return false;
 	return !begins_with(path, "/dev/") || begins_with(path, "/dev/shm/") ||
 	       begins_with(path, "/dev/zero") || begins_with(path, "/dev/hugepages/");

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -352,4 +353,56 @@ int memfd_open_mapped(uint32_t tgid, const char *name)
 	fd = is_named > 0 ? memfd_open(folder, place, device) : is_named < 0 ? is_named : -ENOENT;
 	close(folder);
 	return fd;
+}
+
+bool maps_call_locks(int64_t nr)
+{
+	static const int calls[] = {
+		SYS_mmap,   SYS_munmap,	  SYS_mprotect, SYS_mremap,	SYS_brk,     SYS_mlock,
+		SYS_mlock2, SYS_mlockall, SYS_munlock,	SYS_munlockall, SYS_clone,   SYS_clone3,
+		SYS_execve, SYS_execveat, SYS_shmat,	SYS_shmdt,	SYS_madvise,
+#ifdef SYS_fork
+		SYS_fork,   SYS_vfork,
+#endif
+	};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		if (nr == calls[i])
+			return true;
+	}
+	return false;
+}
+
+/* "9 0x7f…", of the call that the thread is in; -1: in none. false: it may not be read. */
+static bool read_call(struct proc_ref ref, int64_t *nr)
+{
+	FILE *file = proc_fopen(ref, "syscall");
+	int fields;
+
+	if (!file)
+		return false;
+	fields = fscanf(file, "%" SCNd64, nr);
+	if (fields != 1)
+		*nr = -1;
+	fclose(file);
+	return true;
+}
+
+bool maps_are_locked(uint32_t tgid)
+{
+	pid_vec threads = {0};
+	bool found = false;
+
+	(void)threads_list(tgid, &threads);
+	for (size_t i = 0; i < threads.count && !found; i++) {
+		const struct proc_ref ref = {tgid, threads.items[i]};
+		struct thread_stat stat;
+		int64_t nr;
+
+		if (thread_stat_read(&stat, ref) || stat.state != 'D')
+			continue;
+		found = !read_call(ref, &nr) || maps_call_locks(nr);
+	}
+	vec_free(&threads);
+	return found;
 }

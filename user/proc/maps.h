@@ -58,6 +58,16 @@ int maps_read_executable(struct proc_ref ref, mapping_vec *maps);
 
 void maps_free(mapping_vec *maps);
 
+/* Whether a call changes, copies or replaces the memory map, which is locked meanwhile. */
+bool maps_call_locks(int64_t nr);
+
+/*
+ * Whether a thread waits uninterruptibly in such a call: who reads the map would wait with it, for
+ * as long as a file system does not answer. Where the calls may not be read, any uninterruptible
+ * wait counts.
+ */
+bool maps_are_locked(uint32_t tgid);
+
 /*
  * Whether is_wanted is true for a mapping whose line in maps contains part. The path of the mapping
  * may be NULL. False, without a message, also if maps cannot be read.

@@ -103,23 +103,6 @@ static void read_again(struct code_map *process, uint64_t now_ns)
 	process->maps = maps;
 }
 
-/* Such a thread may have the lock of the memory map, or wait for it: a reader would wait too. */
-static bool has_uninterruptible(uint32_t tgid)
-{
-	pid_vec threads = {0};
-	bool found = false;
-
-	threads_list(tgid, &threads);
-	for (size_t i = 0; i < threads.count && !found; i++) {
-		struct thread_stat stat;
-
-		found = !thread_stat_read(&stat, (struct proc_ref){tgid, threads.items[i]}) &&
-			stat.state == 'D';
-	}
-	vec_free(&threads);
-	return found;
-}
-
 /*
  * Whether the map is to be read. That of a mapping is still good as a rule, but another file may
  * have taken its place.
@@ -130,9 +113,9 @@ static bool is_due(struct code_map *process, const struct mapping *mapping, uint
 
 	if (process->read_ns && process->read_ns + age_ns > now_ns)
 		return false;
-	if (!mapping || !has_uninterruptible(process->tgid))
+	if (!maps_are_locked(process->tgid))
 		return true;
-	process->read_ns = now_ns - OLD_NS + AGAIN_NS;
+	process->read_ns = mapping ? now_ns - OLD_NS + AGAIN_NS : now_ns;
 	return false;
 }
 

@@ -15,8 +15,8 @@ void code_maps__free(struct code_maps *maps);
 /*
  * 0, or -ENOENT if there is no code at that address of a process. The memory map of a process is
  * read when it is first asked for, again at most once a second when an address is in none of it,
- * and when it is 10 s old, but not while a thread of the process is in an uninterruptible wait: the
- * process cannot map memory while it is read, nor can it be read meanwhile.
+ * and when it is 10 s old, but not while a thread of the process keeps it locked
+ * (maps_are_locked): the process cannot map memory while it is read, nor can it be read meanwhile.
  */
 int code_maps__find(struct code_maps *maps, uint32_t tgid, uint64_t address, uint64_t now_ns,
 		    struct code_at *code);

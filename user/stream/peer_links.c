@@ -8,9 +8,10 @@
 #include "base/arith.h"
 #include "base/clock.h"
 #include "model/syscalls.h"
+#include "proc/ipc.h"
+#include "proc/maps.h"
 #include "proc/memory.h"
 #include "proc/process.h"
-#include "proc/ipc.h"
 #include "proc/status.h"
 
 #define LINKS_MAX 16
@@ -245,7 +246,7 @@ static bool find_memory(struct search *search, const struct target *target)
 	const struct shared_memory *at;
 	struct shared_memory one;
 
-	if (!shared_memory_read(search->tgid, &search->memory))
+	if (maps_are_locked(search->tgid) || !shared_memory_read(search->tgid, &search->memory))
 		return false;
 	if (target->way != FBT_PEER_FUTEX)
 		return true;
@@ -315,7 +316,8 @@ static bool is_other_side(const struct search *search, uint32_t tgid)
 {
 	if (search->end_count)
 		return far_ends_are_held(tgid, search->ends, search->end_count);
-	return shared_memory_is_mapped(tgid, search->memory.items, search->memory.count);
+	return !maps_are_locked(tgid) &&
+	       shared_memory_is_mapped(tgid, search->memory.items, search->memory.count);
 }
 
 static struct peer_process known_process(const struct search *search, uint32_t tgid,

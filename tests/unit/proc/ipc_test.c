@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -123,6 +124,22 @@ static void devices_and_private_memory_are_not_shared(void **state)
 	vec_free(&memory);
 }
 
+/* Its inode is an id, which a segment of another IPC namespace may have, too. */
+static void a_sysv_segment_is_not_told_apart(void **state)
+{
+	shared_memory_vec memory = {0};
+	int id = shmget(IPC_PRIVATE, BYTES, IPC_CREAT | 0600);
+	char *segment = shmat(id, NULL, 0);
+
+	(void)state;
+	assert_true(segment != (void *)-1);
+	shmctl(id, IPC_RMID, NULL);
+	(void)shared_memory_read((uint32_t)getpid(), &memory);
+	assert_null(shared_memory_at(&memory, (uint64_t)(uintptr_t)segment));
+	shmdt(segment);
+	vec_free(&memory);
+}
+
 static void a_pipe_is_held_by_who_may_write_to_it(void **state)
 {
 	struct fixture *fixture = *state;
@@ -201,6 +218,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(memory_is_shared_if_both_may_write_to_it),
 		TEST(devices_and_private_memory_are_not_shared),
+		TEST(a_sysv_segment_is_not_told_apart),
 		TEST(a_pipe_is_held_by_who_may_write_to_it),
 		TEST(what_is_no_pipe_and_no_socket_has_no_other_end),
 		TEST(the_kernel_knows_the_peer_of_a_socket),

@@ -6,13 +6,18 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "proc/maps.h"
+#include "proc/status.h"
 
 #define LINE "7f0000001000-7f0000002000 r-xp 00003000 fd:10 1234                       "
 
@@ -204,6 +209,65 @@ static void mapping_does_not_open_a_device(void **state)
 	assert_int_equal(mapping_open(getpid(), &mapping), -ENOEXEC);
 }
 
+static void await_state(pid_t process, char state)
+{
+	struct thread_stat stat = {0};
+
+	while (stat.state != state) {
+		usleep(1000);
+		assert_int_equal(
+			thread_stat_read(&stat, (struct proc_ref){.tgid = (uint32_t)process}), 0);
+	}
+}
+
+static int await_byte(void *ctx)
+{
+	const int *go = ctx;
+	char byte;
+
+	_exit(read(go[0], &byte, 1) != 1);
+}
+
+/* The call that has made a process with the same memory waits for it as vfork() does. */
+static void a_map_is_locked_by_calls_that_wait_uninterruptibly(void **state)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	pid_t child;
+	int go[2];
+
+	(void)state;
+	assert_int_equal(pipe(go), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		clone(await_byte, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, go);
+		for (;;)
+			pause();
+	}
+	await_state(child, 'D');
+	assert_true(maps_are_locked((uint32_t)child));
+	assert_int_equal(write(go[1], "", 1), 1);
+	await_state(child, 'S');
+	assert_false(maps_are_locked((uint32_t)child));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(go[0]);
+	close(go[1]);
+	assert_false(maps_are_locked((uint32_t)child));
+}
+
+static void calls_that_change_the_map_lock_it(void **state)
+{
+	(void)state;
+	assert_true(maps_call_locks(SYS_mmap));
+	assert_true(maps_call_locks(SYS_munmap));
+	assert_true(maps_call_locks(SYS_execve));
+	assert_false(maps_call_locks(SYS_read));
+	assert_false(maps_call_locks(SYS_ioctl));
+	assert_false(maps_call_locks(-1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +285,8 @@ int main(void)
 		cmocka_unit_test(mapping_opens_the_file_that_is_mapped),
 		cmocka_unit_test(mapping_does_not_open_another_file_at_its_path),
 		cmocka_unit_test(mapping_does_not_open_a_device),
+		cmocka_unit_test(a_map_is_locked_by_calls_that_wait_uninterruptibly),
+		cmocka_unit_test(calls_that_change_the_map_lock_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

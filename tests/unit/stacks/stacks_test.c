@@ -277,16 +277,22 @@ static int map_when_told(void *ctx)
 	_exit(0);
 }
 
-/* A process that is in an uninterruptible wait until the second byte of orders. */
+/*
+ * A process that is in an uninterruptible wait from the first byte of orders to the third; at the
+ * second the file is mapped.
+ */
 static pid_t start_vfork(struct mapper *mapper)
 {
 	static char stack[65536] __attribute__((aligned(16)));
 	pid_t child = child_fork();
+	char byte;
 
 	assert_true(child >= 0);
 	if (child)
 		return child;
 	close(mapper->orders[1]);
+	if (read(mapper->orders[0], &byte, 1) != 1)
+		_exit(1);
 	clone(map_when_told, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, mapper);
 	for (;;)
 		pause();
@@ -320,7 +326,7 @@ static void a_map_is_not_read_again_in_an_uninterruptible_wait(void **state)
 	fixture->place.tgid = (uint32_t)child;
 	take_at(fixture, (uint64_t)mapper.page, NS_PER_S);
 	assert_string_equal(path_of_last_code(fixture), first);
-	assert_int_equal(write(mapper.orders[1], "", 1), 1);
+	assert_int_equal(write(mapper.orders[1], "ab", 2), 2);
 	assert_int_equal(read(mapper.answers[0], &mapper, sizeof(mapper)), sizeof(mapper));
 	await_state(child, 'D');
 	take_at(fixture, (uint64_t)mapper.page, 11 * NS_PER_S);
@@ -331,6 +337,33 @@ static void a_map_is_not_read_again_in_an_uninterruptible_wait(void **state)
 	assert_string_equal(path_of_last_code(fixture), mapper.path);
 	end_child(child);
 	unlink(first);
+	unlink(mapper.path);
+	munmap(mapper.page, size);
+}
+
+/* Nor for the first time: who reads it would wait as long. */
+static void a_map_is_not_read_first_in_an_uninterruptible_wait(void **state)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	struct fixture *fixture = *state;
+	struct mapper mapper = {.page = NULL};
+	pid_t child;
+
+	mapper.page = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(mapper.page, MAP_FAILED);
+	assert_int_equal(pipe(mapper.orders) || pipe(mapper.answers), 0);
+	child = start_vfork(&mapper);
+	fixture->place.tgid = (uint32_t)child;
+	assert_int_equal(write(mapper.orders[1], "ab", 2), 2);
+	assert_int_equal(read(mapper.answers[0], &mapper, sizeof(mapper)), sizeof(mapper));
+	await_state(child, 'D');
+	take_at(fixture, (uint64_t)mapper.page, NS_PER_S);
+	assert_string_equal(path_of_last_code(fixture), "");
+	assert_int_equal(write(mapper.orders[1], "", 1), 1);
+	await_state(child, 'S');
+	take_at(fixture, (uint64_t)mapper.page, 2 * NS_PER_S);
+	assert_string_equal(path_of_last_code(fixture), mapper.path);
+	end_child(child);
 	unlink(mapper.path);
 	munmap(mapper.page, size);
 }
@@ -512,6 +545,7 @@ int main(void)
 		FACT(files_that_are_not_mapped_any_more_give_way_to_others),
 		FACT(a_file_that_took_the_place_of_another_is_seen_in_time),
 		FACT(a_map_is_not_read_again_in_an_uninterruptible_wait),
+		FACT(a_map_is_not_read_first_in_an_uninterruptible_wait),
 		FACT(files_of_a_process_that_has_ended_give_way_to_others),
 		FACT(places_beyond_the_limit_are_counted_and_told_of_once),
 		FACT(the_kernels_own_code_has_names),
