@@ -303,7 +303,7 @@ static void find_waker(const struct scope *scope, struct cause *cause)
 	const struct step *step = scope->step;
 	struct top_keys top;
 	struct call_walk walk;
-	uint64_t longest_ns = 0, row = 0, ns;
+	uint64_t longest_ns = 0, row = 0, all_ns = 0, ns;
 
 	/* What page faults took of COMPUTE is inferred from those of the step's own thread. */
 	if (!step->wakes.count ||
@@ -315,7 +315,11 @@ static void find_waker(const struct scope *scope, struct cause *cause)
 		ns = ended_ns(&walk, scope->cause, &row);
 		if (ns)
 			top_keys_add(&top, walk.wake->waker_tid, ns);
+		all_ns = add_saturating(all_ns, ns);
 	}
+	/* Who ended short waits says nothing of a longer one that ended without a wake. */
+	if (cause->kind == CAUSE_LOCK_CONTENTION && all_ns < cause->time_ns / 2)
+		return;
 	cause->waker.tid = (uint32_t)top_keys_largest(&top).key;
 	row = 0;
 	top_keys_clear(&top);
@@ -810,7 +814,7 @@ static void find(const struct window *window, const struct step *step,
 		name_spun_for(step, times, cause);
 	if (cause->kind == CAUSE_PAGE_FAULTS || cause->kind == CAUSE_MEMORY_LIMIT)
 		cause->fault_sites = step->fault_sites;
-	if (cause->kind == CAUSE_RUN_QUEUE && !cause->waker.tid)
+	if (cause->kind == CAUSE_RUN_QUEUE && !cause_is_of_other(cause))
 		cause->taken = step->taken;
 }
 
@@ -852,6 +856,13 @@ bool cause_has_stop(const struct cause *cause)
 {
 	return cause->stop.header.type == FBT_EVENT_STOP &&
 	       (cause->kind == CAUSE_STOPPED || cause->waker.stopped_ns);
+}
+
+bool cause_is_of_other(const struct cause *cause)
+{
+	uint64_t ns = add_saturating(cause->waker.ns, cause->covered_ns);
+
+	return ns && ns >= cause->time_ns / 2;
 }
 
 void cause_set_transfer(const struct step *step, struct cause *cause)

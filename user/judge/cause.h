@@ -213,6 +213,12 @@ bool cause_is_memory_limit(const struct fbt_step_limits *limits, uint64_t faults
 /* Whether somebody stopped a thread, and that is part of the cause. */
 bool cause_has_stop(const struct cause *cause);
 
+/*
+ * Whether at least half of the time was that of another thread, for which the step waited, or of
+ * the GPU: then what the step's own thread did, or who took its CPU, explains little.
+ */
+bool cause_is_of_other(const struct cause *cause);
+
 /* Makes the GPU copies the cause of a step that was escalated for them; it has GPU figures. */
 void cause_set_transfer(const struct step *step, struct cause *cause);
 

@@ -26,21 +26,21 @@ bool cause_explained_by(const struct cause *cause, enum fbt_explain *kind, bool 
 	switch (cause->kind) {
 	case CAUSE_RUN_QUEUE:
 		/* The thread that had no CPU was another one. */
-		if (cause->waker.tid)
+		if (cause_is_of_other(cause))
 			return false;
 		*kind = FBT_EXPLAIN_SWITCHES;
 		*is_explained = has_taken(&cause->taken);
 		return true;
 	case CAUSE_COMPUTE:
 		/* It waited for another thread, or for the GPU. */
-		if (cause->waker.tid || cause->covered_ns)
+		if (cause_is_of_other(cause))
 			return false;
 		*kind = FBT_EXPLAIN_SAMPLES;
 		*is_explained = cause->grown_count != 0;
 		return true;
 	case CAUSE_PAGE_FAULTS:
 	case CAUSE_MEMORY_LIMIT:
-		if (cause->waker.tid)
+		if (cause_is_of_other(cause))
 			return false;
 		*kind = FBT_EXPLAIN_FAULTS;
 		*is_explained = cause->fault_sites.header.type == FBT_EVENT_FAULT_SITES;
@@ -204,7 +204,7 @@ void fault_sites_describe(struct line *line, const struct cause *cause, const st
 	const struct fbt_fault_sites *sites = &cause->fault_sites;
 	char path[FAULT_MAPPING_SIZE], functions[FUNCTIONS_SIZE];
 
-	if (sites->header.type != FBT_EVENT_FAULT_SITES || cause->waker.tid)
+	if (sites->header.type != FBT_EVENT_FAULT_SITES || cause_is_of_other(cause))
 		return;
 	for (uint32_t i = 0; i < sites->count && i < NAMED_MAX; i++) {
 		const struct fbt_fault_site *site = &sites->sites[i];

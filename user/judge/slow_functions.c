@@ -209,6 +209,9 @@ static void find_grown(const struct profile *profile, const struct fbt_samples *
 
 	if (profile->samples[SLOW] < SLOW_FUNCTIONS_LEAST || cause->time_ns <= usual_ns)
 		return;
+	/* No sample has what another thread or the GPU did meanwhile. */
+	if (cause_is_of_other(cause))
+		return;
 	cause->grown_usual = usual_ns != 0;
 	for (uint32_t i = 0; i < profile->count; i++) {
 		uint64_t slow_ns = slow_share_of(profile, i, own, cause->time_ns);

@@ -82,7 +82,7 @@ void explained_fields_add(struct json_fields *fields, const struct cause *cause,
 		add_taken(fields, &cause->taken);
 	if (cause->grown_count)
 		add_grown(fields, cause, window, names);
-	if (cause->fault_sites.header.type == FBT_EVENT_FAULT_SITES && !cause->waker.tid)
+	if (cause->fault_sites.header.type == FBT_EVENT_FAULT_SITES && !cause_is_of_other(cause))
 		add_fault_site(fields, cause, window, names);
 	if (cause->woken.header.type == FBT_EVENT_WOKEN && !cause->waker.tid)
 		add_woken(fields, &cause->woken);

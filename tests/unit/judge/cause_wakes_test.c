@@ -196,6 +196,55 @@ static void what_a_holder_did_is_summed_up_over_all_waits(void **state)
 		CAUSE_LOCK_CONTENTION);
 }
 
+/* Who ended it, and then a wait that timed out after so long. */
+static uint32_t waker_beside_a_timeout(struct fixture *fixture, uint64_t timeout_ns)
+{
+	struct fbt_call *call;
+	struct cause cause;
+
+	free_step(&fixture->step);
+	vec_free(&fixture->step.wakes);
+	fixture->step = make_step(100 * MS + timeout_ns);
+	add_wait(fixture, 8)->flags = FBT_WAKE_LOCK;
+	call = add_call(&fixture->step, "futex", timeout_ns);
+	call->header.flags |= FBT_CALL_BLOCKED;
+	call->args[0] = 0x2000;
+	call->ret = -ETIMEDOUT;
+	find_cause(fixture, &cause);
+	assert_int_equal(cause.kind, CAUSE_LOCK_CONTENTION);
+	return cause.waker.tid;
+}
+
+/* Nobody woke the longer one: who ended the other had no part in it. */
+static void who_ended_a_short_wait_is_not_named_for_a_long_one(void **state)
+{
+	assert_int_equal(waker_beside_a_timeout(*state, 50 * MS), 8);
+	assert_int_equal(waker_beside_a_timeout(*state, 300 * MS), 0);
+}
+
+/* It took 0.1 ms of the wait for a CPU: the step's own thread had none. */
+static void a_short_wait_for_another_thread_does_not_hide_who_took_the_cpu(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake;
+	struct cause cause;
+
+	fixture->step = make_step(400 * MS);
+	wake = add_wait(fixture, 8);
+	wake->cpu_ns = 58 * MS;
+	wake->delay_ns = MS / 10;
+	fixture->step.record.run_delay_ns = 200 * MS;
+	fixture->step.taken = (struct fbt_taken){
+		.header.type = FBT_EVENT_TAKEN,
+		.waited_ns = 200 * MS,
+		.count = 1,
+		.takers = {{.tgid = 99, .ns = 199 * MS, .comm = "stress-ng"}},
+	};
+	find_cause(fixture, &cause);
+	assert_int_equal(cause.kind, CAUSE_RUN_QUEUE);
+	assert_int_equal(cause.taken.takers[0].tgid, 99);
+}
+
 static void a_wait_for_a_thread_without_a_cpu_is_one_for_a_cpu(void **state)
 {
 	struct fixture *fixture = *state;
@@ -566,6 +615,8 @@ int main(void)
 		TEST(a_lock_of_a_thread_that_computes_is_a_lock),
 		TEST(who_waited_for_a_lock_itself_is_not_its_holder),
 		TEST(what_a_holder_did_is_summed_up_over_all_waits),
+		TEST(who_ended_a_short_wait_is_not_named_for_a_long_one),
+		TEST(a_short_wait_for_another_thread_does_not_hide_who_took_the_cpu),
 		TEST(a_wait_for_a_thread_without_a_cpu_is_one_for_a_cpu),
 		TEST(the_call_is_named_in_which_a_thread_was_that_did_not_run),
 		TEST(a_barrier_has_no_holder),

@@ -149,10 +149,28 @@ static void only_a_wait_for_a_cpu_needs_switches(void **state)
 	cause.taken = waited(300);
 	assert_true(cause_explained_by(&cause, &kind, &known));
 	assert_true(known);
-	/* It was another thread that had no CPU. */
+	/* For a part of that it was another thread that had no CPU; or for most. */
+	cause.time_ns = 300 * MS;
 	cause.waker.tid = 5;
+	cause.waker.ns = 149 * MS;
+	assert_true(cause_explained_by(&cause, &kind, &known));
+	cause.waker.ns = 150 * MS;
 	assert_false(cause_explained_by(&cause, &kind, &known));
 	cause = (struct cause){.kind = CAUSE_CPU_LIMIT};
+	assert_false(cause_explained_by(&cause, &kind, &known));
+}
+
+static void work_of_the_gpu_and_of_others_needs_no_samples(void **state)
+{
+	struct cause cause = {.kind = CAUSE_COMPUTE, .time_ns = 100 * MS};
+	enum fbt_explain kind = FBT_EXPLAIN_COUNT;
+	bool known = true;
+
+	cause.covered_ns = 20 * MS;
+	assert_true(cause_explained_by(&cause, &kind, &known));
+	assert_int_equal(kind, FBT_EXPLAIN_SAMPLES);
+	cause.waker.tid = 5;
+	cause.waker.ns = 30 * MS;
 	assert_false(cause_explained_by(&cause, &kind, &known));
 }
 
@@ -171,6 +189,7 @@ int main(void)
 		cmocka_unit_test(a_cpu_that_ran_nothing_is_told),
 		cmocka_unit_test(names_are_not_trusted),
 		cmocka_unit_test(only_a_wait_for_a_cpu_needs_switches),
+		cmocka_unit_test(work_of_the_gpu_and_of_others_needs_no_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,6 +75,22 @@ static void what_has_grown_is_named_with_the_difference(void **state)
 	assert_int_equal(cause.grown[1].ns, 10 * MS);
 }
 
+/* Its own samples say nothing of what another thread or the GPU did meanwhile. */
+static void what_others_did_has_grown_in_no_function(void **state)
+{
+	struct step step = sampled(5, 80, 15);
+	struct cause cause = {.kind = CAUSE_COMPUTE, .time_ns = 100 * MS, .usual_ns = 10 * MS};
+
+	add_normal(*state, 10);
+	cause.waker.tid = 8;
+	cause.waker.ns = 80 * MS;
+	slow_functions__judge(*state, window, KEY, &step, &cause);
+	assert_int_equal(cause.grown_count, 0);
+	cause.waker.ns = 20 * MS;
+	slow_functions__judge(*state, window, KEY, &step, &cause);
+	assert_int_equal(cause.grown_count, 2);
+}
+
 static void the_callers_are_those_of_most_samples(void **state)
 {
 	struct fbt_stack stacks[] = {
@@ -284,6 +300,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_has_grown_is_named_with_the_difference),
+		TEST(what_others_did_has_grown_in_no_function),
 		TEST(the_callers_are_those_of_most_samples),
 		TEST(a_new_function_with_many_samples_is_named_beside_many_others),
 		TEST(a_new_function_with_fewer_samples_displaces_none),
