@@ -73,12 +73,14 @@ static __always_inline void name_sender(struct fbt_stop_sender *sender, struct t
 
 /*
  * A process that is stopped already is not stopped by a second signal. But one that is no SIGSTOP
- * may not have stopped it: it may block that.
+ * may not have stopped it: it may block that. After that of a tracer a process goes on without a
+ * SIGCONT.
  */
 static __always_inline bool is_stopped_already(const struct fbt_stop_note *note,
 					       const struct fbt_stop_sender *sender, __u64 born_ns)
 {
 	return note->sender.tgid == sender->tgid && note->born_ns == born_ns && !note->ended_ns &&
+	       note->sender.origin != FBT_SENT_BY_TRACER &&
 	       (note->sender.number == SIGSTOP || sender->number != SIGSTOP);
 }
 

@@ -86,10 +86,13 @@ static __always_inline __u64 limit_of(const struct fbt_slot *slot, __u32 which)
 	return ns > FBT_LIMIT_MIN_NS ? ns : FBT_LIMIT_MIN_NS;
 }
 
-/* Whether a call of that thread's step, open since start, takes longer than its limit. */
+/*
+ * Whether a call of that thread's step, open since start, takes longer than its limit. Where it is
+ * a wait that has begun on another CPU, start may be later than now.
+ */
 static __always_inline bool is_slow(const struct fbt_slot *slot, __u64 start, __u64 now)
 {
-	return now - start >= FBT_LIMIT_MIN_NS &&
+	return (__s64)(now - start) >= (__s64)FBT_LIMIT_MIN_NS &&
 	       now - start >= limit_of(slot, slot->nr % FBT_NR_COUNT);
 }
 

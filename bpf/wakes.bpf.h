@@ -157,7 +157,7 @@ __noinline int note_wake(struct fbt_wait *wait, struct fbt_slot *slot, __u32 ind
 	wait->waker.past.tid = slot->tid;
 	store_barrier();
 	*(volatile __u32 *)&wait->busy = 0;
-	if (slot->start_ns - wait->start_ns >= FBT_LIMIT_MIN_NS)
+	if ((__s64)(slot->start_ns - wait->start_ns) >= (__s64)FBT_LIMIT_MIN_NS)
 		copy_waker(wait, slot);
 	return 0;
 }
@@ -191,7 +191,7 @@ static __always_inline void look_for_waits(struct fbt_slot *slot, struct task_st
 
 	if (wait && wait->address == address && wait->tgid == slot->tgid && op < 32 &&
 	    (WAKE_OPS >> op & 1) && ((__u32)THIRD_OF(regs) || !(REQUEUE_OPS >> op & 1)) &&
-	    slot->start_ns - wait->start_ns >= FBT_LONG_NS)
+	    (__s64)(slot->start_ns - wait->start_ns) >= (__s64)FBT_LONG_NS)
 		note_wake(wait, slot, index, op, THIRD_OF(regs));
 }
 

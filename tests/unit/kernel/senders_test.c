@@ -203,6 +203,7 @@ static void a_tracer_that_attaches_is_told_as_one(void **state)
 {
 	const struct fbt_stop_sender *sender;
 	int status;
+	pid_t pid;
 
 	if (!senders)
 		skip();
@@ -214,6 +215,10 @@ static void a_tracer_that_attaches_is_told_as_one(void **state)
 	assert_int_equal(sender->origin, FBT_SENT_BY_TRACER);
 	assert_int_equal(sender->sender, getpid());
 	ptrace(PTRACE_DETACH, child, NULL, NULL);
+	/* It goes on without a SIGCONT: who stops it later is told. */
+	pid = send_from_other(SIGSTOP);
+	wait_for_stop(child);
+	is_process(find(child), SIGSTOP, pid);
 }
 
 static void the_key_of_a_terminal_is_told_as_one(void **state)
