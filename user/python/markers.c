@@ -8,6 +8,7 @@
 
 #include "elf/elf_file.h"
 #include "proc/maps.h"
+#include "proc/process.h"
 
 /* In the path of its file, or in the name of the memfd from which it was injected. */
 #define LIBRARY "libferrum"
@@ -122,6 +123,8 @@ int python_markers_open(uint32_t tgid, unsigned int slot, const struct fbt_pytho
 	uint64_t offsets[MARKERS];
 	int fd, err;
 
+	/* The first thread may have ended: it has no maps then. */
+	tgid = processes_live_thread(tgid);
 	if (!maps_search(tgid, LIBRARY, holds, &ctx))
 		return -ENOENT;
 	fd = search.mapping.path ? mapping_open(tgid, &search.mapping) : -ENOMEM;

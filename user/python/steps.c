@@ -214,17 +214,19 @@ static void tell_times(const struct engine *engine)
 		  (double)hold_ns / 1e6);
 }
 
-static void write_wishes(const struct python_steps *steps, const struct engine *engine)
+/* all: else those only that are probed, not what was loaded since. A later look finds that. */
+static void write_wishes(const struct python_steps *steps, const struct engine *engine, bool all)
 {
 	for (unsigned int i = 0; i < steps->wishes.count; i++) {
 		const struct python_spec *wish = &steps->wishes.items[i];
 		const char *expressions[FBT_PYTHON_ATTRIBUTES];
 		size_t count = python_spec_list_reads(wish, expressions);
+		bool is_wanted = all || engine->is_placed[i];
 
-		python_guest__wish(engine->guest, engine->slots[i], wish->function, expressions,
-				   count);
+		python_guest__wish(engine->guest, engine->slots[i], is_wanted ? wish->function : "",
+				   expressions, is_wanted ? count : 0);
 		/* An engine's version has some of the table's functions only. */
-		if (!steps->from_table)
+		if (is_wanted && !steps->from_table)
 			python_guest__suggest(engine->guest, engine->slots[i]);
 	}
 }
@@ -305,13 +307,14 @@ static int order(struct engine *engine, enum fbt_python_command command, uint64_
 				: order_other(engine, command, left_ns);
 }
 
-/* Has the library look up all wishes. */
-static int resolve(const struct python_steps *steps, struct engine *engine, uint64_t *left_ns)
+/* Has the library look up the wishes; all: as for write_wishes. */
+static int resolve(const struct python_steps *steps, struct engine *engine, bool all,
+		   uint64_t *left_ns)
 {
 	int err;
 
 	if (!engine->is_asked)
-		write_wishes(steps, engine);
+		write_wishes(steps, engine, all);
 	err = order(engine, FBT_PYTHON_RESOLVE, left_ns);
 	if (!err)
 		tell_times(engine);
@@ -321,7 +324,7 @@ static int resolve(const struct python_steps *steps, struct engine *engine, uint
 /* The library has let go of all functions, and of the order. */
 static void ask_again(const struct python_steps *steps, struct engine *engine)
 {
-	write_wishes(steps, engine);
+	write_wishes(steps, engine, true);
 	(void)ask(engine, FBT_PYTHON_RESOLVE);
 }
 
@@ -341,16 +344,16 @@ static void keep_asked(const struct python_steps *steps)
 /* Before its probes are in place. */
 static int resolve_first(struct python_steps *steps, struct engine *engine, bool quiet)
 {
-	int err = resolve(steps, engine, &steps->search_left_ns);
+	int err = resolve(steps, engine, true, &steps->search_left_ns);
 	int kept = err ? 0 : python_guest__keep(engine->guest);
 
 	/* The lease was over just before it was extended. */
 	if (kept == -ESTALE)
-		err = resolve(steps, engine, &steps->search_left_ns);
+		err = resolve(steps, engine, true, &steps->search_left_ns);
 	else if (kept)
 		err = -EBUSY;
 	while (!err && leave_lost_slots(steps, engine))
-		err = resolve(steps, engine, &steps->search_left_ns);
+		err = resolve(steps, engine, true, &steps->search_left_ns);
 	if (err && !quiet)
 		python_refusal_tell_order(engine->tgid, engine->guest, err, ORDER_NS);
 	return err;
@@ -613,7 +616,7 @@ int python_steps__look(struct python_steps *steps, uint32_t tgid)
 			(void)arm_known(steps, engine);
 		return err ? err : count_found(steps, engine, true);
 	}
-	write_wishes(steps, engine);
+	write_wishes(steps, engine, true);
 	err = ask(engine, engine->is_resolved ? FBT_PYTHON_LOOK : FBT_PYTHON_RESOLVE);
 	return err ? err : -EAGAIN;
 }
@@ -654,7 +657,7 @@ static void arm_later(struct engine *engine)
 
 static int arm_named(const struct python_steps *steps, struct engine *engine)
 {
-	int err = resolve(steps, engine, NULL);
+	int err = resolve(steps, engine, false, NULL);
 
 	engine->is_armed = !err || err == -ETIMEDOUT;
 	if (!err)
@@ -672,7 +675,7 @@ static int begin_arming(const struct python_steps *steps, struct engine *engine)
 {
 	int err;
 
-	write_wishes(steps, engine);
+	write_wishes(steps, engine, false);
 	err = ask(engine, FBT_PYTHON_RESOLVE);
 	if (err && err != -EAGAIN)
 		return err;
@@ -718,7 +721,7 @@ static int take_arming(const struct python_steps *steps, struct engine *engine)
 	engine->armed_ns = clock_ns(CLOCK_MONOTONIC);
 	if (kept == -ESTALE) {
 		engine->is_resolved = false;
-		write_wishes(steps, engine);
+		write_wishes(steps, engine, false);
 		return -EAGAIN;
 	}
 	if (!kept && engine->is_resolved)

@@ -29,10 +29,12 @@ struct shared {
 	uint32_t lapses;    /* how often leases are to have ended */
 	uint32_t other;	    /* the tool that takes all pages; 0: none */
 	uint32_t arm_us;    /* how long arming takes */
+	uint32_t has_late;  /* the function of the second slot is there, too */
 	struct {
 		uint32_t answered; /* orders */
 		uint32_t lapses;
 		uint32_t is_armed;
+		uint32_t is_late_armed; /* the second slot */
 		uint32_t tool;
 	} libraries[CHILDREN];
 };
@@ -101,31 +103,33 @@ static void store(uint32_t *word, uint32_t value)
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-/* The function of the first slot is there, with these markers. NULL: none is. */
-static void act(struct fbt_python_page *page, const struct fbt_python_slot *slot)
+/* Of one slot, whose function is there, with these markers. NULL: it is not. */
+static void act(uint32_t command, struct fbt_python_slot *at, const struct fbt_python_slot *slot)
 {
-	struct fbt_python_slot *first = &page->slots[0];
-
-	if (page->command == FBT_PYTHON_DISARM) {
-		first->found = FBT_PYTHON_UNKNOWN;
-	} else if (page->command == FBT_PYTHON_ARM && first->found == FBT_PYTHON_FOUND) {
-		first->found = FBT_PYTHON_ARMED;
-	} else if (slot && page->command == FBT_PYTHON_RESOLVE) {
-		first->begin = slot->begin;
-		first->end = slot->end;
-		first->raised = slot->raised;
-		first->found = FBT_PYTHON_FOUND;
+	if (command == FBT_PYTHON_DISARM) {
+		at->found = FBT_PYTHON_UNKNOWN;
+	} else if (command == FBT_PYTHON_ARM && at->found == FBT_PYTHON_FOUND) {
+		at->found = FBT_PYTHON_ARMED;
+	} else if (slot && at->function[0] &&
+		   (command == FBT_PYTHON_RESOLVE ||
+		    (command == FBT_PYTHON_LOOK && at->found != FBT_PYTHON_ARMED))) {
+		at->begin = slot->begin;
+		at->end = slot->end;
+		at->raised = slot->raised;
+		at->found = FBT_PYTHON_FOUND;
 	}
 }
 
 /* false: there is no order. */
-static bool answer(struct fbt_python_page *page, const struct fbt_python_slot *slot)
+static bool answer(struct fbt_python_page *page, const struct fbt_python_slot *slot,
+		   const struct fbt_python_slot *late)
 {
 	uint32_t order = load(&page->order);
 
 	if ((order & 3) != FBT_PYTHON_ASKED)
 		return false;
-	act(page, slot);
+	act(page->command, &page->slots[0], slot);
+	act(page->command, &page->slots[1], late);
 	return __atomic_compare_exchange_n(&page->order, &order, order & ~3u, false,
 					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
@@ -155,9 +159,11 @@ static _Noreturn void be_library(struct shared *shared, size_t i,
 		if (load(&page->order) & 3 && page->command == FBT_PYTHON_ARM)
 			usleep(load(&shared->arm_us));
 		if (!load(&shared->is_silent) && load(&page->command) != load(&shared->ignored) &&
-		    answer(page, slot)) {
+		    answer(page, slot, load(&shared->has_late) ? slot : NULL)) {
 			store(&shared->libraries[i].is_armed,
 			      page->slots[0].found == FBT_PYTHON_ARMED);
+			store(&shared->libraries[i].is_late_armed,
+			      page->slots[1].found == FBT_PYTHON_ARMED);
 			store(&shared->libraries[i].answered, shared->libraries[i].answered + 1);
 		}
 		usleep(500);
@@ -403,6 +409,39 @@ static void a_page_that_another_tool_had_meanwhile_is_taken_before_it_is_armed(v
 	dlclose(library);
 }
 
+/*
+ * Its module was imported after the search: it has no probes yet when the others are armed. The
+ * markers of this test are those of the first slot alone, so it is refused where it is found.
+ */
+static void arm_before_late(struct fixture *fixture, bool is_named)
+{
+	void *library = markers_load(fixture->elf, "own", "-DNOTE");
+	struct fbt_python_slot slot = markers_slot(library);
+	uint32_t tgid = start(fixture, 0, &slot);
+	int found;
+
+	assert_int_equal(search_as(fixture, tgid, is_named), 1);
+	store(&fixture->shared->has_late, 1);
+	assert_int_equal(python_steps__arm(fixture->steps, tgid), 0);
+	python_steps__finish_arming(fixture->steps);
+	await(&fixture->shared->libraries[0].is_armed, 1);
+	assert_int_equal(fixture->shared->libraries[0].is_late_armed, 0);
+	while ((found = python_steps__look(fixture->steps, tgid)) == -EAGAIN)
+		usleep(500);
+	assert_int_equal(found, 1);
+	dlclose(library);
+}
+
+static void what_is_loaded_after_the_search_is_not_armed_without_probes(void **state)
+{
+	arm_before_late(*state, false);
+}
+
+static void nor_in_a_named_process(void **state)
+{
+	arm_before_late(*state, true);
+}
+
 static void refuse_to_arm(struct fixture *fixture, bool is_named)
 {
 	void *library = markers_load(fixture->elf, "own", "-DNOTE");
@@ -503,6 +542,8 @@ int main(void)
 		CASE(what_is_not_armed_in_time_keeps_no_other_from_it),
 		CASE(a_named_process_that_is_not_looked_up_in_time_is_armed_later),
 		CASE(a_named_process_that_is_not_armed_in_time_is_armed_later),
+		CASE(what_is_loaded_after_the_search_is_not_armed_without_probes),
+		CASE(nor_in_a_named_process),
 		CASE(a_page_that_another_tool_had_meanwhile_is_taken_before_it_is_armed),
 		CASE(a_named_process_that_another_tool_has_by_now_is_not_armed),
 		CASE(another_process_that_another_tool_has_by_now_is_not_armed),
