@@ -105,7 +105,7 @@ int excerpt_open(struct excerpt *excerpt, const char *tag, uint64_t realtime_ns)
 	/* A hang may have begun before the window; there is nothing of it. */
 	excerpt->start_ns = max_u64(excerpt->start_ns, window.start_ns);
 	/* The part is all of it: totals count from its begin already. */
-	excerpt->begun = excerpt->start_ns == window.start_ns;
+	excerpt->begun = excerpt->is_all = excerpt->start_ns == window.start_ns;
 	window.start_ns = excerpt->start_ns;
 	window.realtime_ns = realtime_ns - sub_saturating(excerpt->end_ns, excerpt->start_ns);
 	err = record_send_strings(&output, &window, sizeof(window), FBT_EVENT_WINDOW, strings, 4);
@@ -324,10 +324,26 @@ static uint64_t time_of(const struct fbt_header *record)
 	}
 }
 
-/* A thread's sums are of all its life: they mean something only if that was in the window. */
+/* Whether the process is traced only since the window began. */
+static bool is_young(const struct excerpt *excerpt, uint32_t tgid)
+{
+	const struct fbt_target key = {.header = {FBT_EVENT_TARGET, 0, sizeof(key)}, .tgid = tgid};
+	const struct fbt_target *target =
+		(const struct fbt_target *)facts__find(excerpt->before, &key.header);
+
+	return target && target->start_ns >= excerpt->start_ns;
+}
+
+/*
+ * A thread's sums are of all its life: they mean something only if that was in the window. When it
+ * has ended is not known but from the steps before.
+ */
 static bool is_within(const struct excerpt *excerpt, const struct fbt_thread_use *use)
 {
-	return excerpt->begun && use->traced_ns <= excerpt->end_ns - excerpt->start_ns;
+	return excerpt->is_all ||
+	       (excerpt->begun &&
+		(is_young(excerpt, use->tgid) ||
+		 use->traced_ns <= sub_saturating(excerpt->latest_ns, excerpt->start_ns)));
 }
 
 static int pass_event(struct excerpt *excerpt, const struct fbt_header *record)
@@ -345,21 +361,18 @@ static int pass_event(struct excerpt *excerpt, const struct fbt_header *record)
 	if (err)
 		return err;
 	excerpt->records++;
-	excerpt->steps += record->type == FBT_EVENT_STEP;
+	if (record->type == FBT_EVENT_STEP) {
+		excerpt->steps++;
+		excerpt->latest_ns =
+			max_u64(excerpt->latest_ns, ((const struct fbt_step *)record)->end_ns);
+	}
 	return write_bytes(excerpt, record, record->size);
 }
 
 /* Of a process that is traced for longer than the window the sums are not those of the window. */
 static int pass_table(const struct excerpt *excerpt, const struct fbt_table *row)
 {
-	const struct fbt_target key = {.header = {FBT_EVENT_TARGET, 0, sizeof(key)},
-				       .tgid = row->tgid};
-	const struct fbt_target *target =
-		(const struct fbt_target *)facts__find(excerpt->before, &key.header);
-
-	if (!target || target->start_ns < excerpt->start_ns)
-		return 0;
-	return write_bytes(excerpt, row, row->header.size);
+	return is_young(excerpt, row->tgid) ? write_bytes(excerpt, row, row->header.size) : 0;
 }
 
 /* Writes the record with a time at offset that is not before the window. */

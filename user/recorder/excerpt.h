@@ -30,8 +30,10 @@ struct excerpt {
 	struct facts *before;	   /* totals at the begin of the part, and processes; owned */
 	struct fbt_header *window; /* a copy of the window's record; owned */
 	bool begun;
-	bool failed; /* to copy the window's record */
-	int err;     /* for a caller that passes records on from a walk: the first */
+	bool is_all;	    /* the part is the whole stream */
+	uint64_t latest_ns; /* when the last step so far has ended */
+	bool failed;	    /* to copy the window's record */
+	int err;	    /* for a caller that passes records on from a walk: the first */
 };
 
 void excerpt_begin(struct excerpt *excerpt);

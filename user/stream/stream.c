@@ -662,6 +662,8 @@ uint64_t stream__cut_steps(struct stream *stream, uint64_t kinds, uint64_t now_n
 {
 	uint64_t count = 0;
 
+	/* Steps of the same threads that have ended before come first. */
+	(void)loader__drain_events(stream->loader, EVENTS_NS, take_event, stream);
 	for (uint32_t i = 1; i < stream->shared->slot_count; i++) {
 		struct fbt_slot *slot = &stream->shared->slots[i];
 		struct fbt_ring_step step;

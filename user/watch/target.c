@@ -448,7 +448,7 @@ void target__follow(struct target *target, bool follows)
  */
 static void restart_when_free(struct target *target, uint64_t now_ns)
 {
-	if (!target->restarts || target__hurry(target) || target->calls)
+	if (!target->restarts || target->told_to_end || target__hurry(target) || target->calls)
 		return;
 	target->restarts = false;
 	/* One that is killed already ends anyway. */

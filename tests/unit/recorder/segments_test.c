@@ -482,6 +482,33 @@ static void tables_of_older_processes_are_left_out(void **state)
 	assert_int_equal(window__process(window, 7)->threads.threads.items[0].tid, 71);
 }
 
+/* What a thread did that ended early in the part was mostly before it. */
+static void threads_that_ended_early_are_left_out(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct window *window;
+
+	record(fixture, 0);
+	begin(fixture, FBT_DETAIL_ALL);
+	for (uint64_t at = 1; at < 100; at++) {
+		struct fbt_thread_use *use;
+
+		add_step(&fixture->stream, 70, 1, at * SECOND, at * SECOND + 10);
+		if (at != 52 && at != 95)
+			continue;
+		use = stream_add(&fixture->stream, FBT_EVENT_THREAD_USE, sizeof(*use), NULL, 0);
+		use->tgid = 7;
+		use->tid = (__u32)at;
+		use->traced_ns = 40 * SECOND;
+	}
+	push(fixture, 100 * SECOND);
+	window = replay(fixture, 50 * SECOND, 100 * SECOND, NULL);
+	assert_int_equal(window__process(window, 7)->threads.threads.count, 1);
+	assert_int_equal(window__process(window, 7)->threads.threads.items[0].tid, 95);
+	window = replay(fixture, 100 * SECOND, 100 * SECOND, NULL);
+	assert_int_equal(window__process(window, 7)->threads.threads.count, 2);
+}
+
 static void names_make_room_for_names(void **state)
 {
 	struct fixture *fixture = *state;
@@ -544,6 +571,7 @@ int main(void)
 		TEST(invalid_records_are_left_out),
 		TEST(a_hang_is_in_the_window),
 		TEST(tables_of_older_processes_are_left_out),
+		TEST(threads_that_ended_early_are_left_out),
 		TEST(names_make_room_for_names),
 		TEST(its_files_are_not_executable_where_they_must_not_be),
 	};

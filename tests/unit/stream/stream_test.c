@@ -289,6 +289,29 @@ static void a_step_that_came_while_calls_were_sent_waits(void **state)
 		((const struct fbt_step *)kept(&fixture->keeper, 5, FBT_EVENT_STEP))->end_ns, 40);
 }
 
+static uint64_t kept_step_end(const struct fixture *fixture, size_t index)
+{
+	const struct fbt_step *step = kept(&fixture->keeper, index, FBT_EVENT_STEP);
+
+	return step->end_ns;
+}
+
+/* The rate guard cuts it off while the thread's steps before are in the ring still. */
+static void a_step_that_is_cut_off_comes_after_those_before(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_slot *slot = &fixture->loader.shared->slots[SLOT];
+
+	add_step(fixture, 1, 20);
+	slot->step_kind = 1;
+	slot->step_start_ns = 30;
+	assert_int_equal(stream__cut_steps(fixture->stream, UINT64_MAX, 100), 1);
+	stream__drain(fixture->stream);
+	assert_int_equal(stream__steps(fixture->stream), 2);
+	assert_int_equal(kept_step_end(fixture, 0), 20);
+	assert_int_equal(kept_step_end(fixture, 1), 100);
+}
+
 /* TID is no thread of this process. */
 static void a_thread_that_is_gone_is_not_named(void **state)
 {
@@ -609,6 +632,7 @@ int main(void)
 		TEST(many_calls_do_not_wait_longer_than_one),
 		TEST(calls_that_the_kernel_left_out_are_told),
 		TEST(a_step_that_came_while_calls_were_sent_waits),
+		TEST(a_step_that_is_cut_off_comes_after_those_before),
 		TEST(an_open_call_of_a_step_has_its_arguments),
 		TEST(a_thread_that_is_gone_is_not_named),
 		TEST(an_open_row_of_calls_is_sent_before_the_open_call),
