@@ -44,4 +44,20 @@ end_tool 7 "COMMAND that fails: its status is the tool's"
 # Without the step function, steps are intervals. Their number depends on the machine.
 fact 'and it is still a whole window' 'R["steps"] == len(S) <= 1 + R["window_ns"] // R["interval_ns"] and
 	lost == 0'
+
+# It is traced no more once it ends, but its status comes when it has closed its files.
+mkdir "$TMP/slow"
+mkfifo "$TMP/mounted"
+FLUSH_S=3 python3 tests/live/fault_fs.py "$TMP/slow" EIO 1000000 >"$TMP/mounted" 2>&1 7>&- &
+if read -r line <"$TMP/mounted" && [ "$line" = ready ]; then
+	rm -f "${OUT:?}".*
+	run_tool -- /usr/bin/python3 -c 'import os, sys
+file = open(sys.argv[1], "w")
+os._exit(7)' "$TMP/slow/file"
+	end_tool 7 "COMMAND that is slow to end: its status is the tool's"
+	umount -l "$TMP/slow"
+	is 'and it is not called running' "$(grep -c 'still running' "$OUT.err")" 0
+else
+	echo "SKIP COMMAND that is slow to end: no FUSE here: $line"
+fi
 finish

@@ -124,7 +124,8 @@ fill 60M
 tool --flag "$TMP/flag" --dir "$disk" --keep-free 8M
 until_said '^waiting for /'
 window 1
-says_once 'a window without room' 'pid.*: 4.00 MiB .* 8.00 MiB '
+says_once 'a window without room' "$disk: 4.00 MiB .* 8.00 MiB .*: no window begins"
+is 'a window without room: is not opened' "$(grep -c 'is open' "$OUT.err")" 0
 is 'a window without room: leaves nothing' "$(ls "$disk")" others
 rm "$disk/others"
 window 2

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """fault_fs.py MOUNT_POINT ERROR BYTES: a file system (FUSE) of one folder, in memory, in which each file
 takes so many bytes; a write beyond that fails with ERROR (EIO, EDQUOT, ...), as on a broken device or
-over a quota. Says "ready" once it is mounted; serves until it is unmounted."""
+over a quota. With FLUSH_S in the environment each close takes so many seconds. Says "ready" once it is
+mounted; serves until it is unmounted."""
 import ctypes
 import errno
 import os
 import stat
 import struct
 import sys
+import time
 
 LOOKUP, FORGET, GETATTR, SETATTR, UNLINK, RENAME, OPEN, READ, WRITE, STATFS, RELEASE = 1, 2, 3, 4, 10, 12, 14, 15, 16, 17, 18
 FSYNC, FLUSH, INIT, OPENDIR, READDIR, RELEASEDIR, ACCESS, CREATE, INTERRUPT, BATCH_FORGET, RENAME2 = (
@@ -100,6 +102,8 @@ class Disk:
             return self.create(body, owner)
         if opcode == STATFS:
             return struct.pack("<5Q4I24x", SIZE >> 12, SIZE >> 12, SIZE >> 12, 1000, 1000, 4096, 255, 4096, 0)
+        if opcode == FLUSH:
+            time.sleep(float(os.environ.get("FLUSH_S", 0)))
         if opcode in (RELEASE, RELEASEDIR, FSYNC, FLUSH, ACCESS, READDIR):
             return b""
         raise OSError(errno.ENOSYS, "")

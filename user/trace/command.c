@@ -13,12 +13,16 @@
 #include "base/log.h"
 #include "kernel/uprobes.h"
 #include "proc/open.h"
+#include "proc/process.h"
 #include "proc/status.h"
 #include "elf/elf_file.h"
 
 /* As a shell, env(1) and timeout(1) have it. */
 #define STATUS_NOT_EXECUTABLE 126
 #define STATUS_NOT_FOUND      127
+/* How long the status of a command is waited for that is ending: 30 s. */
+#define ENDING_TRIES 3000
+#define ENDING_US    10000
 
 struct child {
 	pid_t pid;
@@ -128,9 +132,31 @@ void child__report(struct child *child)
 		log_info("%s: exited with status %d", child->name, child->status);
 }
 
+/* Whether no thread of the process runs its program any more. */
+static bool is_ending(uint32_t tgid)
+{
+	pid_vec threads = {0};
+	bool ends = !threads_list(tgid, &threads) && threads.count;
+
+	vec_for_each (tid, &threads) {
+		struct thread_stat stat;
+
+		ends &= thread_stat_read(&stat, (struct proc_ref){tgid, *tid}) ||
+			stat.flags & THREAD_EXITING;
+	}
+	vec_free(&threads);
+	return ends;
+}
+
 int child__status(struct child *child)
 {
 	child__report(child);
+	/* It is traced no more once it ends, but may take long to give back memory and GPU. */
+	for (int i = 0; i < ENDING_TRIES && !child->has_ended && is_ending((uint32_t)child->pid);
+	     i++) {
+		usleep(ENDING_US);
+		child__report(child);
+	}
 	if (!child->has_ended && child->go < 0)
 		log_info("%s: still running as process %d", child->name, (int)child->pid);
 	return child->status;

@@ -37,8 +37,8 @@ int child__release(struct child *child);
 void child__report(struct child *child);
 
 /*
- * The child's exit status, or 128 + the signal that killed it. 0 if it has not ended, and then a
- * line names it.
+ * The child's exit status, or 128 + the signal that killed it. One that is ending is waited for,
+ * for 30 s at most. 0 if it has not ended, and then a line names it.
  */
 int child__status(struct child *child);
 

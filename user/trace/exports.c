@@ -2,6 +2,7 @@
 #include "trace/exports.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "base/vec.h"
 #include "model/event.h"
 #include "model/metadata.h"
+#include "output/file.h"
 #include "trace/outputs.h"
 
 /* Descriptors that an export may need: files, their directories, a connection to a collector. */
@@ -130,8 +132,11 @@ static int add_export(struct exports *exports, uint32_t tgid, struct export_entr
 				     exports->shared->ctx);
 	if (!err && exports->shared->add_sinks)
 		err = exports->shared->add_sinks(exports->shared->sinks_ctx, entry->outputs);
-	if (err)
+	if (err) {
+		outputs__discard(entry->outputs);
+		entry->outputs = NULL;
 		return err;
+	}
 	entry->records = outputs__records(entry->outputs);
 	name_processes(exports);
 	return 0;
@@ -177,10 +182,36 @@ static size_t count_room(void)
 	return room < EXPORTS_MAX ? room : EXPORTS_MAX;
 }
 
+/* Else the process would be probed for a window of which nothing can be written. */
+static int check_room(const struct options *options)
+{
+	const char *dir = options->windows.dir;
+	struct disk_room room;
+	int fd;
+
+	if (options->output || (options->trace && options->profile))
+		return 0;
+	/* That it cannot be opened is told of each file. */
+	fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	room = disk_room_of(fd, options->windows.keep_free);
+	close(fd);
+	if (!disk_room_is_low(&room))
+		return 0;
+	disk_room_tell(&room, dir, ": no window begins");
+	return -ENOSPC;
+}
+
 int exports__open_each(struct exports **result, struct exports_shared *shared)
 {
-	struct exports *exports = new_exports(shared, 0);
+	struct exports *exports;
+	int err = check_room(shared->options);
 
+	*result = NULL;
+	if (err)
+		return err;
+	exports = new_exports(shared, 0);
 	*result = exports;
 	if (!exports)
 		return -ENOMEM;
@@ -297,7 +328,6 @@ static uint32_t kind_of(const struct fbt_header *event)
 	case FBT_EVENT_SAMPLING:
 	case FBT_EVENT_ENDS:
 	case FBT_EVENT_TAILS:
-	case FBT_EVENT_PROBES:
 		return ((const struct fbt_ends *)event)->kind;
 	default:
 		return 0;
@@ -339,6 +369,20 @@ static void push_all(const struct exports *exports, const void *data, size_t siz
 		push(*entry, data, size);
 }
 
+/* These sums are those of all processes together: they are no figures of one of several. */
+static void push_sums(const struct exports *exports, const struct fbt_header *event)
+{
+	struct fbt_cost cost;
+
+	if (exports->list.count <= 1) {
+		push_all(exports, event, event->size);
+	} else if (event->type == FBT_EVENT_COST) {
+		cost = *(const struct fbt_cost *)event;
+		cost.collections = 0;
+		push_all(exports, &cost, sizeof(cost));
+	}
+}
+
 static void route(void *ctx, const void *data, size_t size)
 {
 	struct exports *exports = ctx;
@@ -366,7 +410,6 @@ static void route(void *ctx, const void *data, size_t size)
 	case FBT_EVENT_SAMPLING:
 	case FBT_EVENT_ENDS:
 	case FBT_EVENT_TAILS:
-	case FBT_EVENT_PROBES:
 	case FBT_EVENT_STACKS:
 	case FBT_EVENT_LOOKS:
 	case FBT_EVENT_CLOCK:
@@ -377,8 +420,11 @@ static void route(void *ctx, const void *data, size_t size)
 		take_code(exports, event);
 		push_all(exports, data, size);
 		break;
-	case FBT_EVENT_UNSEEN:
 	case FBT_EVENT_COST:
+	case FBT_EVENT_PROBES:
+		push_sums(exports, event);
+		break;
+	case FBT_EVENT_UNSEEN:
 	case FBT_EVENT_EXPLAIN:
 	case FBT_EVENT_EXPLAIN_LOST:
 	case FBT_EVENT_WINDOW_END:

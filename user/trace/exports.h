@@ -47,7 +47,8 @@ int exports__open_one(struct exports **exports, struct exports_shared *shared, u
 
 /*
  * One export for each process, opened when the process comes under trace (FBT_EVENT_TARGET). If one
- * cannot be opened, that is logged and exports__finish fails; the others continue. 0 or -ENOMEM.
+ * cannot be opened, that is logged and exports__finish fails; the others continue. 0, -ENOMEM, or
+ * -ENOSPC, logged: there is no room for their files.
  */
 int exports__open_each(struct exports **exports, struct exports_shared *shared);
 

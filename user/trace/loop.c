@@ -15,6 +15,10 @@
 
 #define EVENTS_MAX 4
 
+/* How long a second signal of the same kind is waited for. */
+#define SAME_NS	   100000000
+#define SAME_TURNS 10
+
 struct loop {
 	int epoll_fd;
 	int timer_fd;
@@ -198,20 +202,23 @@ static void pass_over_first(const struct loop *loop)
  * Drops a second signal of the same kind: timeout(1) signals its child, and then its process group,
  * in which the child is.
  */
-static void pass_over_same(int signo)
+static void pass_over_same(int signo, void (*meanwhile)(void *ctx), void *ctx)
 {
-	const struct timespec soon = {.tv_nsec = 100000000};
+	const struct timespec turn = {.tv_nsec = SAME_NS / SAME_TURNS};
 	sigset_t same;
 
 	sigemptyset(&same);
 	sigaddset(&same, signo);
-	sigtimedwait(&same, NULL, &soon);
+	for (int i = 0; i < SAME_TURNS && sigtimedwait(&same, NULL, &turn) < 0; i++) {
+		if (meanwhile)
+			meanwhile(ctx);
+	}
 }
 
-void loop__restore_signals(const struct loop *loop)
+void loop__restore_signals(const struct loop *loop, void (*meanwhile)(void *ctx), void *ctx)
 {
 	if (loop->ended_by)
-		pass_over_same(loop->ended_by);
+		pass_over_same(loop->ended_by, meanwhile, ctx);
 	else
 		pass_over_first(loop);
 	sigprocmask(SIG_UNBLOCK, &loop->signals, NULL);

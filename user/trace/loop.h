@@ -48,8 +48,8 @@ unsigned int loop__take(struct loop *loop);
  * From here on the signals have their default action. If a signal has asked for the end, this waits
  * 0.1 s for a second one and drops it, because timeout(1) sends each signal twice. If none has, the
  * first of each signal is ignored: its sender wants to end the window, not the writing of the
- * files.
+ * files. meanwhile, which may be NULL, is called every 10 ms while this waits.
  */
-void loop__restore_signals(const struct loop *loop);
+void loop__restore_signals(const struct loop *loop, void (*meanwhile)(void *ctx), void *ctx);
 
 #endif

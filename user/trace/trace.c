@@ -202,6 +202,14 @@ static void free_session(struct trace *trace)
 	trace->session = NULL;
 }
 
+/* All is still attached, and the rings go on filling. */
+static void poll_session(void *ctx)
+{
+	struct trace *trace = ctx;
+
+	session__poll(trace->session);
+}
+
 static int close_window(struct trace *trace)
 {
 	int unmet = session__finish(trace->session), err;
@@ -270,7 +278,7 @@ static int attach_and_run(struct trace *trace)
 			run_window(trace);
 		live_view__close(trace->view);
 		keep_first(&trace->first_err, err);
-		loop__restore_signals(trace->loop);
+		loop__restore_signals(trace->loop, poll_session, trace);
 		err = close_window(trace);
 		keep_first(&err, trace->first_err);
 	} else {
@@ -466,7 +474,7 @@ static bool serve_flag(struct trace *trace)
 	if (!err) {
 		ending = run_window(trace);
 		if (ending == ENDED_BY_USER)
-			loop__restore_signals(trace->loop);
+			loop__restore_signals(trace->loop, poll_session, trace);
 		err = close_window(trace);
 	}
 	keep_first(&trace->first_err, err);

@@ -413,6 +413,54 @@ static void windows_of_one_process_and_millisecond_have_files_of_their_own(void 
 	assert_string_equal(stderr_text(fixture->errors), "");
 }
 
+static void send_sums(struct fixture *fixture)
+{
+	struct fbt_probes *probes;
+	struct fbt_cost *cost;
+
+	cost = stream_add(&fixture->stream, FBT_EVENT_COST, sizeof(*cost), NULL, 0);
+	cost->step_ns = 300;
+	cost->collections = 90;
+	probes = stream_add(&fixture->stream, FBT_EVENT_PROBES, sizeof(*probes), NULL, 0);
+	probes->kind = 1;
+	probes->cost_ns = 5000;
+	send(fixture);
+}
+
+/* What all processes together have cost is no figure of one of them. */
+static void sums_of_all_processes_go_to_the_only_one(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct window *window;
+
+	begin(fixture);
+	send_target(fixture, 7);
+	send_step(fixture, 7, 2000);
+	send_sums(fixture);
+	window = exports__window(fixture->exports);
+	assert_int_equal(window->cost.collections, 90);
+	assert_int_equal(window->probes[1].cost_ns, 5000);
+	assert_int_equal(end(fixture), 0);
+}
+
+static void sums_of_all_processes_go_to_none_of_several(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct window *window;
+
+	begin(fixture);
+	send_target(fixture, 7);
+	send_target(fixture, 8);
+	send_step(fixture, 7, 2000);
+	send_step(fixture, 8, 3000);
+	send_sums(fixture);
+	window = exports__window(fixture->exports);
+	assert_int_equal(window->cost.step_ns, 300);
+	assert_int_equal(window->cost.collections, 0);
+	assert_int_equal(window->probes[1].kind, 0);
+	assert_int_equal(end(fixture), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -420,6 +468,8 @@ int main(void)
 		TEST(one_export_has_all_processes),
 		TEST(one_export_that_cannot_be_opened_is_an_error),
 		TEST(each_process_has_its_own_records),
+		TEST(sums_of_all_processes_go_to_the_only_one),
+		TEST(sums_of_all_processes_go_to_none_of_several),
 		TEST(each_has_its_report),
 		TEST(messages_name_the_process_if_there_are_several),
 		TEST(each_window_bears_its_own_tag),

@@ -36,7 +36,7 @@ static int teardown(void **state)
 	/* Signals that a test left pending must not end the program. */
 	loop__set_turn(loop, MS_NS);
 	loop__wait(loop);
-	loop__restore_signals(loop);
+	loop__restore_signals(loop, NULL, NULL);
 	loop__free(loop);
 	return 0;
 }
@@ -135,13 +135,13 @@ static void an_ignored_sighup_stays_ignored(void **state)
 {
 	struct loop *loop;
 
-	loop__restore_signals(*state);
+	loop__restore_signals(*state, NULL, NULL);
 	signal(SIGHUP, SIG_IGN);
 	assert_int_equal(loop__new(&loop), 0);
 	assert_true(is_blocked(SIGINT));
 	assert_false(is_blocked(SIGHUP));
 	raise(SIGHUP);
-	loop__restore_signals(loop);
+	loop__restore_signals(loop, NULL, NULL);
 	loop__free(loop);
 	signal(SIGHUP, SIG_DFL);
 }
@@ -158,7 +158,8 @@ static void once_restored_a_signal_ends_the_program(void **state)
 		struct loop *loop;
 
 		_exit(loop__new(&loop) || loop__set_turn(loop, LONG_NS) || raise(SIGTERM) ||
-		      loop__wait(loop) != LOOP_END || (loop__restore_signals(loop), raise(SIGINT)));
+		      loop__wait(loop) != LOOP_END ||
+		      (loop__restore_signals(loop, NULL, NULL), raise(SIGINT)));
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status));
@@ -179,7 +180,7 @@ static int get_sigterm_again(bool restored)
 			_exit(1);
 		if (!restored)
 			raise(SIGTERM);
-		loop__restore_signals(loop);
+		loop__restore_signals(loop, NULL, NULL);
 		if (restored)
 			raise(SIGTERM);
 		_exit(7);
@@ -215,8 +216,9 @@ static void once_restored_the_first_signal_that_ends_is_passed_over(void **state
 	if (!pid) {
 		struct loop *loop;
 
-		_exit(loop__new(&loop) || raise(SIGTERM) || (loop__restore_signals(loop), false) ||
-		      raise(SIGINT) || raise(SIGHUP) || raise(SIGINT));
+		_exit(loop__new(&loop) || raise(SIGTERM) ||
+		      (loop__restore_signals(loop, NULL, NULL), false) || raise(SIGINT) ||
+		      raise(SIGHUP) || raise(SIGINT));
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status));
