@@ -54,6 +54,9 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 
 	if (!err)
 		err = self->json.sink->write_step(self->json.sink, window, step);
+	/* Its times are the profiler's: as in all other outputs, no figure has them. */
+	if (step_is_profiled(step))
+		return err;
 	if (!err)
 		err = points_add(&self->points, window, step);
 	if (!err && !self->timelines[kind])

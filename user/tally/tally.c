@@ -603,6 +603,7 @@ static int add_profiled(struct tally *tally, const struct step *step)
 	if (!*durations)
 		return -ENOMEM;
 	stats__add(*durations, step_total_ns(step));
+	tally->profiled_open += step->record.end == FBT_END_TRUNCATED;
 	return 0;
 }
 
@@ -826,7 +827,7 @@ uint64_t tally_all_cut_steps(const struct tally *tally, const struct window *win
 
 uint64_t tally_open_steps(const struct tally *tally, const struct window *window)
 {
-	uint64_t count = 0;
+	uint64_t count = tally->profiled_open;
 
 	for (int i = 0; i < FBT_KIND_COUNT; i++)
 		if (tally->kinds[i])

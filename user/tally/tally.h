@@ -274,6 +274,7 @@ struct tally {
 	struct tally_kind *kinds[FBT_KIND_COUNT]; /* NULL: no step of that kind */
 	/* Durations of steps with PyTorch's profiler, which are in no other figure; NULL: none. */
 	struct stats *profiled[FBT_KIND_COUNT];
+	uint64_t profiled_open; /* of these, still open at the end of the window */
 	struct escalation_tally escalations;
 	struct gpu_tally gpu;
 	struct driver_tally driver;

@@ -35,7 +35,11 @@ static void doubt_lost(struct trust *trust, const struct window *window)
 		[FBT_LOST_NAMES] = "processes: not traced, nothing of them is counted",
 		[FBT_LOST_FILES] = "file names: their calls are counted",
 	};
+	uint64_t incomplete = window->incomplete_steps;
 
+	/* The rate guard has cut off these. */
+	for (uint32_t kind = 0; kind < FBT_KIND_COUNT; kind++)
+		incomplete = sub_saturating(incomplete, window__cut_steps(window, kind));
 	for (int i = 0; i < FBT_LOST_COUNT; i++) {
 		if (window->lost.count[i])
 			doubt(trust, "lost %s %s", FORMAT_COUNT(window->lost.count[i]), meaning[i]);
@@ -50,10 +54,10 @@ static void doubt_lost(struct trust *trust, const struct window *window)
 	if (window->unkept_records)
 		doubt(trust, "%s names of threads, code or GPU work found no room",
 		      FORMAT_COUNT(window->unkept_records));
-	if (window->incomplete_steps)
+	if (incomplete)
 		doubt(trust,
 		      "%s of %s steps are incomplete: records were lost, or their thread ended",
-		      FORMAT_COUNT(window->incomplete_steps), FORMAT_COUNT(window->steps));
+		      FORMAT_COUNT(incomplete), FORMAT_COUNT(window->steps));
 	if (window->overflow_processes)
 		doubt(trust, "%s processes have no name here: there are too many",
 		      FORMAT_COUNT(window->overflow_processes));

@@ -51,6 +51,11 @@ static void a_profiled_step_is_in_no_other_figure(void **state)
 	assert_null(tally.kinds[1]);
 	assert_int_equal(stats__count(tally.profiled[1]), 1);
 	assert_int_equal(stats__max(tally.profiled[1]), step_total_ns(&step));
+	assert_int_equal(tally_open_steps(&tally, fixture->window), 0);
+	/* But it is one of those that were open at the end. */
+	step.record.end = FBT_END_TRUNCATED;
+	assert_int_equal(tally_add(&tally, fixture->window, &step), 0);
+	assert_int_equal(tally_open_steps(&tally, fixture->window), 1);
 	tally_clear(&tally);
 }
 

@@ -312,7 +312,13 @@ static void test_trust(void **state)
 	page.window->lost.count[FBT_LOST_STEPS] = 5;
 	top_model__add_message(page.model, LOG_WARN, hostile);
 	assert_non_null(strstr(draw(&page, 24, 80, false), "lost 5  [! 2: w]"));
+	/* Those that the rate guard has cut off are not lost. */
+	page.window->incomplete_steps = 3;
+	page.window->sampling[1] = (struct fbt_sampling){.kind = 1, .cut_steps = 3};
 	page.state.page = TOP_PAGE_TRUST;
+	assert_null(strstr(draw(&page, 24, 80, false), "incomplete"));
+	page.window->incomplete_steps = 4;
+	assert_non_null(strstr(draw(&page, 24, 80, false), "1 of 0 steps are incomplete"));
 	assert_non_null(strstr(draw(&page, 24, 80, false), "lost 5 steps: they are in no figure"));
 	assert_harmless(page.text, false);
 	teardown(&page);
