@@ -315,7 +315,8 @@ static int await_answer(int turns)
 			return 0;
 	}
 	log_warn("the broker process does not answer, because a file system does not: the window "
-		 "continues without it (no search for candidates, no further GPU records)");
+		 "continues without it (no search for candidates, no further GPU records, no "
+		 "Python steps of new processes)");
 	close_socket();
 	return -ETIMEDOUT;
 }
