@@ -3,9 +3,15 @@
 #ifndef FBT_CHILD_FIXTURE_H
 #define FBT_CHILD_FIXTURE_H
 
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+#include "proc/status.h"
 
 /* As fork(). The kernel kills the child when the test program ends, whether a test failed or the
  * program was killed. */
@@ -20,6 +26,18 @@ static inline pid_t child_fork(void)
 			_exit(1);
 	}
 	return pid;
+}
+
+/* Waits until the process is in a state of /proc/PID/stat. */
+static inline void child_await_state(pid_t process, char state)
+{
+	struct thread_stat stat = {0};
+
+	while (stat.state != state) {
+		usleep(1000);
+		assert_int_equal(
+			thread_stat_read(&stat, (struct proc_ref){.tgid = (uint32_t)process}), 0);
+	}
 }
 
 #endif

@@ -377,15 +377,19 @@ bool maps_call_locks(int64_t nr)
 static bool read_call(struct proc_ref ref, int64_t *nr)
 {
 	FILE *file = proc_fopen(ref, "syscall");
+	bool is_refused;
 	int fields;
 
 	if (!file)
 		return false;
+	errno = 0;
 	fields = fscanf(file, "%" SCNd64, nr);
+	/* The kernel checks who reads it at the read. */
+	is_refused = ferror(file) && errno != ESRCH;
 	if (fields != 1)
 		*nr = -1;
 	fclose(file);
-	return true;
+	return !is_refused;
 }
 
 bool maps_are_locked(uint32_t tgid)

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,8 +17,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "child_fixture.h"
 #include "proc/maps.h"
-#include "proc/status.h"
 
 #define LINE "7f0000001000-7f0000002000 r-xp 00003000 fd:10 1234                       "
 
@@ -209,23 +210,27 @@ static void mapping_does_not_open_a_device(void **state)
 	assert_int_equal(mapping_open(getpid(), &mapping), -ENOEXEC);
 }
 
-static void await_state(pid_t process, char state)
-{
-	struct thread_stat stat = {0};
-
-	while (stat.state != state) {
-		usleep(1000);
-		assert_int_equal(
-			thread_stat_read(&stat, (struct proc_ref){.tgid = (uint32_t)process}), 0);
-	}
-}
-
 static int await_byte(void *ctx)
 {
 	const int *go = ctx;
 	char byte;
 
 	_exit(read(go[0], &byte, 1) != 1);
+}
+
+/* Without capabilities, so that what call a thread is in may not be read. */
+static bool is_locked_for_others(pid_t process)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[2] = {{0}};
+	pid_t child = child_fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (!child)
+		_exit(syscall(SYS_capset, &header, none) ? 2 : maps_are_locked((uint32_t)process));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WEXITSTATUS(status) == 1;
 }
 
 /* The call that has made a process with the same memory waits for it as vfork() does. */
@@ -237,18 +242,18 @@ static void a_map_is_locked_by_calls_that_wait_uninterruptibly(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(go), 0);
-	child = fork();
+	child = child_fork();
 	assert_true(child >= 0);
 	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		clone(await_byte, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, go);
 		for (;;)
 			pause();
 	}
-	await_state(child, 'D');
+	child_await_state(child, 'D');
 	assert_true(maps_are_locked((uint32_t)child));
+	assert_true(is_locked_for_others(child));
 	assert_int_equal(write(go[1], "", 1), 1);
-	await_state(child, 'S');
+	child_await_state(child, 'S');
 	assert_false(maps_are_locked((uint32_t)child));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);

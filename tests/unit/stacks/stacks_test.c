@@ -298,17 +298,6 @@ static pid_t start_vfork(struct mapper *mapper)
 		pause();
 }
 
-static void await_state(pid_t process, char state)
-{
-	struct thread_stat stat = {0};
-
-	while (stat.state != state) {
-		usleep(1000);
-		assert_int_equal(
-			thread_stat_read(&stat, (struct proc_ref){.tgid = (uint32_t)process}), 0);
-	}
-}
-
 /* The map of a process that may not let it be read is not read again for what is known. */
 static void a_map_is_not_read_again_in_an_uninterruptible_wait(void **state)
 {
@@ -328,11 +317,11 @@ static void a_map_is_not_read_again_in_an_uninterruptible_wait(void **state)
 	assert_string_equal(path_of_last_code(fixture), first);
 	assert_int_equal(write(mapper.orders[1], "ab", 2), 2);
 	assert_int_equal(read(mapper.answers[0], &mapper, sizeof(mapper)), sizeof(mapper));
-	await_state(child, 'D');
+	child_await_state(child, 'D');
 	take_at(fixture, (uint64_t)mapper.page, 11 * NS_PER_S);
 	assert_string_equal(path_of_last_code(fixture), first);
 	assert_int_equal(write(mapper.orders[1], "", 1), 1);
-	await_state(child, 'S');
+	child_await_state(child, 'S');
 	take_at(fixture, (uint64_t)mapper.page, 12 * NS_PER_S);
 	assert_string_equal(path_of_last_code(fixture), mapper.path);
 	end_child(child);
@@ -356,11 +345,11 @@ static void a_map_is_not_read_first_in_an_uninterruptible_wait(void **state)
 	fixture->place.tgid = (uint32_t)child;
 	assert_int_equal(write(mapper.orders[1], "ab", 2), 2);
 	assert_int_equal(read(mapper.answers[0], &mapper, sizeof(mapper)), sizeof(mapper));
-	await_state(child, 'D');
+	child_await_state(child, 'D');
 	take_at(fixture, (uint64_t)mapper.page, NS_PER_S);
 	assert_string_equal(path_of_last_code(fixture), "");
 	assert_int_equal(write(mapper.orders[1], "", 1), 1);
-	await_state(child, 'S');
+	child_await_state(child, 'S');
 	take_at(fixture, (uint64_t)mapper.page, 2 * NS_PER_S);
 	assert_string_equal(path_of_last_code(fixture), mapper.path);
 	end_child(child);
