@@ -573,7 +573,8 @@ const seenIn = (sampling) => `${tenths(sampling.watched_percent)} of the time`;
 
 function cards() {
 	const kind = kindReport();
-	const figures = kind?.duration ?? {};
+	/* Of no step the figures are not 0, but unknown: none has returned. */
+	const figures = kind?.duration?.count ? kind.duration : {};
 	const lost = report.lost.total;
 	const items = [
 		["steps", kind ? count(kind.steps) : "0"],
@@ -605,9 +606,8 @@ function takers(taken) {
 }
 
 function wakers(cause) {
-	const own = new Set(report.processes.map((process) => process.pid));
-	const list = cause.woken_by.map(({name, pid, perhaps, steps}) => `${perhaps ? "perhaps " : ""}${
-		own.has(pid) ? `its own thread ${name}` : pid === null ? name : `${name} (pid ${pid})`} ${inSteps(steps)}`);
+	const list = cause.woken_by.map(({name, pid, own, perhaps, steps}) => `${perhaps ? "perhaps " : ""}${
+		own ? `its own thread ${name}` : pid === null ? name : `${name} (pid ${pid})`} ${inSteps(steps)}`);
 
 	if (cause.woken_by_interrupt)
 		list.push(`an interrupt (a timer or a device) ${inSteps(cause.woken_by_interrupt)}`);

@@ -226,6 +226,7 @@ static void write_json_wakers(struct json *json, const struct explained_tally *t
 			json_uint(json, "pid", waker->tgid);
 		else
 			json_null(json, "pid");
+		json_bool(json, "own", waker->is_own);
 		json_bool(json, "perhaps", waker->is_perhaps);
 		json_uint(json, "steps", waker->steps);
 		json_object_end(json);
