@@ -79,7 +79,20 @@ SERIES_METRIC(list_hangs, count, series->hangs)
 SERIES_METRIC(list_gaps, ns, series->gap_ns)
 SERIES_METRIC(list_not_shown, count, series->not_shown)
 SERIES_METRIC(list_unsteady, count, series->unsteady)
-SERIES_METRIC(list_last_step, ns, series->last_step_ns)
+
+/* Of a series whose first step hangs no step has ended: there is no such time. */
+static void list_last_step(const struct metrics_tally *tally, const struct metrics_run *run,
+			   take_fn *take, void *ctx)
+{
+	vec_for_each (item, &tally->series) {
+		struct metric_point point = of_series(run, *item);
+
+		if (!(*item)->last_step_ns)
+			continue;
+		point.ns = (*item)->last_step_ns;
+		take(ctx, &point);
+	}
+}
 
 static void list_info(const struct metrics_tally *tally, const struct metrics_run *run,
 		      take_fn *take, void *ctx)
@@ -209,7 +222,7 @@ const struct metric metric_catalog[] = {
 	 "usual.",
 	 list_cause_times},
 	{"hangs", "", COUNTER, "Steps that were open for longer than --hang.", list_hangs},
-	{"incomplete_steps", "", COUNTER, "Steps of which records were lost or cut off.",
+	{"incomplete_steps", "", COUNTER, "Steps of which records were lost, or that were cut off.",
 	 list_incomplete},
 	{"lost_records", "", COUNTER, "Records that found no room.", list_lost},
 	{"skipped_records", "", COUNTER, "Records that could not be read or kept.", list_skipped},

@@ -20,6 +20,7 @@
 #include "metrics/push.h"
 #include "metrics/tally.h"
 #include "output/file.h"
+#include "output/safe_file.h"
 
 #define FILE_MODE    0644
 #define MESSAGE_SIZE 512
@@ -162,13 +163,18 @@ static int write_document(const struct metrics *metrics, struct output *output,
 			  const struct metrics_run *run)
 {
 	struct disk_room room = disk_room_of(output__fd(output), metrics->options.keep_free);
+	FILE *file = output__file(output);
 	struct stat status;
 
 	if (disk_room_is_low(&room)) {
 		disk_room_tell(&room, metrics->options.path, "");
 		return -ENOSPC;
 	}
-	prom_write(output__file(output), metrics->tally, run);
+	errno = 0;
+	prom_write(file, metrics->tally, run);
+	/* Before the commit, which would name a file that is not kept. */
+	if (fflush(file) || ferror(file))
+		return safe_file_fail(metrics->options.path, errno ? errno : EIO);
 	if (!fstat(output__fd(output), &status) && S_ISREG(status.st_mode) &&
 	    fchmod(output__fd(output), FILE_MODE)) {
 		log_err("%s: %s", metrics->options.path, strerror(errno));

@@ -31,27 +31,45 @@ void metrics_tally__free(struct metrics_tally *tally)
 	free(tally);
 }
 
-/*
- * The rank in a title that an engine gives its process, such as VLLM::Worker_TP1 or
- * sglang::scheduler_TP0: digits at the end, after what is split. "": there is none.
- */
-static void find_rank(const char *title, char rank[16])
+/* "TP1" at the end of the first length bytes of a title: where it begins; length: there is none. */
+static size_t find_place(const char *title, size_t length)
 {
 	static const char *const words[] = {"TP", "PP", "DP", "EP", "rank", "Rank", "rank_"};
-	size_t length = strlen(title), digits = 0;
+	size_t digits = 0, begin = length;
 
-	*rank = '\0';
 	while (digits < length && isdigit((unsigned char)title[length - digits - 1]))
 		digits++;
 	if (!digits || digits > RANK_DIGITS)
-		return;
-	length -= digits;
+		return length;
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		size_t word = strlen(words[i]);
+		size_t size = strlen(words[i]) + digits;
 
-		if (length >= word && !memcmp(title + length - word, words[i], word))
-			snprintf(rank, 16, "%s", title + length);
+		if (length >= size && !memcmp(title + length - size, words[i], size - digits))
+			begin = length - size;
 	}
+	return begin;
+}
+
+/*
+ * The rank in a title that an engine gives its process: the number, as in VLLM::Worker_TP1. If
+ * there are several (sglang::scheduler_DP1_TP0), only all of them tell such processes apart:
+ * DP1_TP0.
+ * "": there is none.
+ */
+static void find_rank(const char *title, char *rank, size_t size)
+{
+	size_t length = strlen(title), begin = find_place(title, length), before = begin;
+	size_t skip = 0;
+
+	*rank = '\0';
+	if (begin == length)
+		return;
+	while (before && title[before - 1] == '_' && find_place(title, before - 1) < before - 1)
+		before = find_place(title, before - 1);
+	if (before == begin)
+		skip = strcspn(title + begin, "0123456789");
+	if (length - before - skip < size)
+		snprintf(rank, size, "%s", title + before + skip);
 }
 
 static void name_series(struct metrics_series *name, const struct window *window, uint32_t tgid,
@@ -63,7 +81,7 @@ static void name_series(struct metrics_series *name, const struct window *window
 	log_escape(name->engine, sizeof(name->engine),
 		   process && process->comm && *process->comm ? process->comm : "unknown");
 	log_escape(name->kind, sizeof(name->kind), window__kind_name(window, kind));
-	find_rank(window__process_title(window, tgid, title), name->rank);
+	find_rank(window__process_title(window, tgid, title), name->rank, sizeof(name->rank));
 }
 
 static struct metrics_series *find_series(const struct metrics_tally *tally,
@@ -147,6 +165,15 @@ static bool touch_window(struct metrics_tally *tally, uint64_t start_ns)
 	return true;
 }
 
+static void end_step(struct metrics_series *series, const struct window *window,
+		     const struct step *step)
+{
+	if (step->record.end_ns < series->last_end_ns)
+		return;
+	series->last_end_ns = step->record.end_ns;
+	series->last_step_ns = window__unix_ns(window, series->last_end_ns);
+}
+
 int metrics_tally__add_step(struct metrics_tally *tally, const struct window *window,
 			    const struct step *step)
 {
@@ -158,6 +185,11 @@ int metrics_tally__add_step(struct metrics_tally *tally, const struct window *wi
 	if (!series)
 		return -ENOMEM;
 	touch_window(tally, window->record.start_ns);
+	count_probes(tally, step);
+	end_step(series, window, step);
+	/* PyTorch's profiler made it longer. */
+	if (step_is_profiled(step))
+		return 0;
 	histogram_add(&series->duration, &tally->bounds, step_total_ns(step));
 	if (is_other(tally, series))
 		tally->folded_steps++;
@@ -169,11 +201,6 @@ int metrics_tally__add_step(struct metrics_tally *tally, const struct window *wi
 			add_saturating(series->parts_ns[known][i], parts.ns[i]);
 	if (!(step->record.header.flags & FBT_STEP_NO_GAP))
 		series->gap_ns = add_saturating(series->gap_ns, step->record.gap_ns);
-	if (step->record.end_ns >= series->last_end_ns) {
-		series->last_end_ns = step->record.end_ns;
-		series->last_step_ns = window__unix_ns(window, series->last_end_ns);
-	}
-	count_probes(tally, step);
 	return 0;
 }
 

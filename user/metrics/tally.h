@@ -24,7 +24,7 @@
 struct metrics_series {
 	char engine[METRICS_LABEL_MAX];
 	char kind[METRICS_LABEL_MAX];
-	char rank[16]; /* "" if it is not known */
+	char rank[48]; /* "" if it is not known */
 	struct histogram duration;
 	uint64_t incomplete;
 	uint64_t hangs;

@@ -66,6 +66,29 @@ static void labels_cannot_break_out(void **state)
 	free(texts.otlp);
 }
 
+/* Its first step hangs: that its last step ended in 1970 would be an alarm of its own. */
+static void an_engine_without_a_step_has_no_last_one(void **state)
+{
+	struct metrics_tally *tally = metrics_tally__new();
+	struct metrics_run run = {.tracer = "t"};
+	struct window *window = window_at(1000);
+	struct fbt_hang hang = {.tgid = ENGINE_PID, .kind = 1};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	add_process(window, ENGINE_PID, "e", "");
+	add_kind(window, 1, "f");
+	assert_int_equal(metrics_tally__add_hang(tally, window, &hang), 0);
+	prom_write(out, tally, &run);
+	fclose(out);
+	has(text, "ferrum_bpftrace_hangs_total{");
+	assert_null(strstr(text, "last_step_time_seconds{"));
+	free(text);
+	window__free(window);
+	metrics_tally__free(tally);
+}
+
 static void values_are_in_base_units(void **state)
 {
 	struct texts texts = write_both();
@@ -104,6 +127,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(labels_cannot_break_out),
+		cmocka_unit_test(an_engine_without_a_step_has_no_last_one),
 		cmocka_unit_test(values_are_in_base_units),
 		cmocka_unit_test(otlp_has_the_same),
 	};

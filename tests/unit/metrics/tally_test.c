@@ -53,9 +53,32 @@ static void a_step_is_of_its_engine_and_function(void **state)
 	metrics_tally__free(tally);
 }
 
+/* They are in no other figure either; but the engine runs, and its probes cost. */
+static void steps_under_a_profiler_are_in_no_figure(void **state)
+{
+	struct metrics_tally *tally = metrics_tally__new();
+	struct window *window = window_at(1000);
+	struct step step = step_of(ENGINE_PID, 1, 2000, 5000);
+
+	add_process(window, ENGINE_PID, "e", "");
+	add_kind(window, 1, "decode");
+	step.record.header.flags |= FBT_STEP_PROFILED;
+	assert_int_equal(metrics_tally__add_step(tally, window, &step), 0);
+	assert_int_equal(only(tally)->duration.count, 0);
+	assert_int_equal(only(tally)->parts_ns[1][STEP_OWN], 0);
+	assert_true(only(tally)->last_step_ns > 0);
+	assert_int_equal(tally->window_steps, 1);
+	window__free(window);
+	metrics_tally__free(tally);
+}
+
 static void only_what_says_rank_is_one(void **state)
 {
 	static const char *const titles[][2] = {{"sglang::scheduler_TP0", "0"},
+						{"sglang::scheduler_DP12_TP3", "DP12_TP3"},
+						{"VLLM::Worker_DP0_PP1_TP0", "DP0_PP1_TP0"},
+						{"app_v2_TP5", "5"},
+						{"worker_rank_7", "7"},
 						{"/bin/engine4", ""},
 						{"python serve.py --port 8000", ""},
 						{"x_TP123456", ""}};
@@ -253,6 +276,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_is_of_its_engine_and_function),
+		cmocka_unit_test(steps_under_a_profiler_are_in_no_figure),
 		cmocka_unit_test(only_what_says_rank_is_one),
 		cmocka_unit_test(too_many_series_are_other_and_counted),
 		cmocka_unit_test(escalations_count_by_reason_and_cause),
