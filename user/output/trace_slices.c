@@ -373,13 +373,13 @@ static void put_iteration(struct slices_sink *slices, const struct window *windo
 	put_slice(slices, window, &slice, &args);
 }
 
-/* An iteration that is nothing but one step is not drawn again. */
+/* An iteration that is nothing but one step is not drawn again; one without ranks is none. */
 static int write_iteration(struct sink *sink, const struct window *window,
 			   const struct iteration *iteration)
 {
 	struct slices_sink *slices = to_slices(sink);
 
-	if (iteration->count == 1 && !iteration->ranks[0].kinds[1].kind)
+	if (!iteration->count || (iteration->count == 1 && !iteration->ranks[0].kinds[1].kind))
 		return 0;
 	writer_begin(&slices->writer);
 	put_iteration(slices, window, iteration);

@@ -12,6 +12,8 @@
 
 /* Ticks of a rank that wait for those of the others. */
 #define QUEUE_MAX 64
+/* So long after the last tick of a rank a tick of another rank is a later one. */
+#define PERIODS_MAX 4
 /* Ticks of one rank by which all ranks are known, and can be put in order. */
 #define ORDER_TICKS 8
 /* Steps of an engine's own process that are remembered. */
@@ -41,6 +43,7 @@ struct team {
 	bool is_ordered;
 	uint64_t iterations;
 	uint64_t unmatched;
+	uint64_t told;				 /* … as of the last iteration */
 	struct engine_step engine[ENGINE_STEPS]; /* a ring */
 	uint64_t engine_count;
 };
@@ -51,6 +54,7 @@ struct iterations {
 	void *ctx;
 	VEC(struct rank *) ranks;
 	VEC(struct team *) teams;
+	uint64_t now_ns;	      /* end of the latest step */
 	struct tick ticks[RANKS_MAX]; /* of one iteration */
 	struct late lates[RANKS_MAX];
 };
@@ -245,6 +249,11 @@ static bool have_equal_args(const struct tick *a, const struct tick *b)
  */
 static bool is_over(const struct tick *tick, uint64_t last_ns)
 {
+	uint64_t period_ns = add_saturating(tick->end_ns - tick->begin_ns, tick->gap_ns);
+
+	/* None came after it: its rank does nothing any more, or nothing that is seen. */
+	if (tick->next_ns == UINT64_MAX)
+		return sub_saturating(last_ns, tick->end_ns) / PERIODS_MAX > period_ns;
 	return tick->next_ns <= last_ns ||
 	       (tick->end_ns <= last_ns && last_ns - tick->begin_ns > tick->next_ns - last_ns);
 }
@@ -332,6 +341,7 @@ static int put_out(struct iterations *iterations, const struct window *window, s
 		iteration.end_ns = max_u64(iteration.end_ns, rank->queue[0].end_ns);
 		drop_oldest(rank);
 	}
+	team->told = team->unmatched;
 	iteration.engine = find_engine_step(team, &iteration);
 	late_find(iterations->ticks, iteration.count, iterations->lates);
 	iteration.latest = late_choose(iterations->lates, iteration.count,
@@ -340,15 +350,31 @@ static int put_out(struct iterations *iterations, const struct window *window, s
 }
 
 /*
+ * No step of the process comes any more: steps come by order of their ends, but perhaps long after
+ * them, and later than it is known that the process has ended.
+ */
+static bool is_over_for(const struct iterations *iterations, const struct window *window,
+			uint32_t tgid, bool is_last)
+{
+	const struct process *process = window__process(window, tgid);
+
+	if (!window__has_ended(window, tgid))
+		return false;
+	return is_last || !process || process->exit_ns < iterations->now_ns;
+}
+
+/*
  * A rank that has no tick, and may still get one, is waited for. At the end none gets any: what has
  * no counterpart of a rank that has not ended is no iteration.
  */
-static bool has_all(const struct team *team, const struct window *window, bool is_last)
+static bool has_all(const struct iterations *iterations, const struct window *window,
+		    const struct team *team, bool is_last)
 {
 	size_t most = 0;
 
 	vec_for_each (rank, &team->ranks) {
-		if (!(*rank)->count && !window__has_ended(window, (*rank)->ticker.tgid))
+		if (!(*rank)->count &&
+		    !is_over_for(iterations, window, (*rank)->ticker.tgid, is_last))
 			return false;
 		if ((*rank)->count > most)
 			most = (*rank)->count;
@@ -357,13 +383,14 @@ static bool has_all(const struct team *team, const struct window *window, bool i
 }
 
 /* No step comes any more, of any process or of one that has ended: its last tick is whole. */
-static void end_ranks(struct team *team, const struct window *window, bool is_last)
+static void end_ranks(const struct iterations *iterations, const struct window *window,
+		      struct team *team, bool is_last)
 {
 	vec_for_each (entry, &team->ranks) {
 		struct rank *rank = *entry;
 		struct tick tick;
 
-		if ((is_last || window__has_ended(window, rank->ticker.tgid)) &&
+		if ((is_last || is_over_for(iterations, window, rank->ticker.tgid, false)) &&
 		    ticker_end(&rank->ticker, &tick))
 			push_tick(rank, &tick);
 	}
@@ -374,8 +401,8 @@ static int match(struct iterations *iterations, const struct window *window, str
 {
 	int err = 0;
 
-	end_ranks(team, window, is_last);
-	while (!err && has_all(team, window, is_last)) {
+	end_ranks(iterations, window, team, is_last);
+	while (!err && has_all(iterations, window, team, is_last)) {
 		struct rank *stranger;
 
 		if (!team->is_ordered)
@@ -428,6 +455,7 @@ int iterations__add(struct iterations *iterations, const struct window *window,
 
 	if (!(window->kinds[record->kind % FBT_KIND_COUNT].record.header.flags & FBT_KIND_PYTHON))
 		return 0;
+	iterations->now_ns = max_u64(iterations->now_ns, record->end_ns);
 	if (!step_is_profiled(step))
 		note_engine(iterations, step);
 	err = find_rank(iterations, record->tgid, &rank);
@@ -436,11 +464,31 @@ int iterations__add(struct iterations *iterations, const struct window *window,
 	return add_tick(iterations, window, rank, &tick);
 }
 
+/*
+ * Ticks whose counterparts never came are in no iteration. But the latest one of a rank may be
+ * there only because the window ended before those of the others did.
+ */
+static int tell_left(struct iterations *iterations, const struct window *window, struct team *team)
+{
+	struct iteration none = {.team = team->index, .parent = team->parent, .name = team->name};
+
+	vec_for_each (rank, &team->ranks) {
+		while ((*rank)->count > 1)
+			leave_out_oldest(*rank);
+	}
+	none.unmatched = team->unmatched;
+	if (!team->iterations || team->unmatched == team->told)
+		return 0;
+	return iterations->on_iteration(iterations->ctx, window, &none);
+}
+
 int iterations__flush(struct iterations *iterations, const struct window *window)
 {
 	int err = 0;
 
-	vec_for_each (team, &iterations->teams)
+	vec_for_each (team, &iterations->teams) {
 		keep_first(&err, match(iterations, window, *team, true));
+		keep_first(&err, tell_left(iterations, window, *team));
+	}
 	return err;
 }

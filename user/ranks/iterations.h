@@ -46,9 +46,9 @@ struct iteration {
 	uint64_t end_ns;   /* of the last one */
 	const struct tick *ranks;
 	const struct late *lates; /* one for each rank */
-	size_t count;
-	size_t latest;	    /* index of the rank that is late; count: none is */
-	uint64_t unmatched; /* ticks of these ranks so far that are in no iteration */
+	size_t count;		  /* 0: this is none, it only brings unmatched up to date */
+	size_t latest;		  /* index of the rank that is late; count: none is */
+	uint64_t unmatched;	  /* ticks of these ranks so far that are in no iteration */
 	struct engine_step engine;
 };
 

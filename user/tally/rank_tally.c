@@ -148,8 +148,10 @@ int iteration_tally_add(struct iteration_tally *tally, const struct window *wind
 
 	if (!team)
 		return -ENOMEM;
-	team->iterations++;
 	team->unmatched = iteration->unmatched;
+	if (!iteration->count)
+		return 0;
+	team->iterations++;
 	team->late += has_late;
 	stats__add(team->duration, sub_saturating(iteration->end_ns, iteration->begin_ns));
 	add_engine(team, iteration);

@@ -25,14 +25,20 @@ struct fixture {
 	struct iterations *iterations;
 	struct kept kept[KEPT];
 	size_t count;
-	int result; /* of on_iteration */
+	uint64_t left; /* unmatched, as told at the end */
+	int result;    /* of on_iteration */
 };
 
 static int keep(void *ctx, const struct window *window, const struct iteration *iteration)
 {
 	struct fixture *fixture = ctx;
-	struct kept *kept = &fixture->kept[fixture->count++];
+	struct kept *kept;
 
+	if (!iteration->count) {
+		fixture->left = iteration->unmatched;
+		return fixture->result;
+	}
+	kept = &fixture->kept[fixture->count++];
 	assert_true(fixture->count <= KEPT && iteration->count <= 4);
 	*kept = (struct kept){.number = iteration->number,
 			      .team = iteration->team,
@@ -133,6 +139,24 @@ static void ticks_of_ranks_are_joined_in_their_order(void **state)
 	assert_pairs(fixture, 0, 50);
 	assert_int_equal(fixture->kept[49].number, 50);
 	assert_int_equal(fixture->kept[49].unmatched, 0);
+}
+
+/* One rank gives no steps any more, but has not ended: what the other one does is no iteration. */
+static void ticks_without_a_counterpart_are_counted_at_the_end(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint64_t n = 1; n <= 200; n++) {
+		add_tick(fixture, RANK0, n, 1);
+		if (n <= 40)
+			add_tick(fixture, RANK1, n, 1);
+	}
+	flush(fixture);
+	/* Of the 40th pair one tick had no room any more. */
+	assert_int_equal(fixture->count, 39);
+	assert_pairs(fixture, 0, 39);
+	/* The latest one may have lacked its counterpart only because the window ended. */
+	assert_int_equal(fixture->left, 1 + 160);
 }
 
 /* The steps of one rank may come long before those of the other. */
@@ -428,6 +452,31 @@ static void others_go_on_without_a_rank_that_has_ended(void **state)
 	assert_int_equal(fixture->kept[39].tgids[0], RANK0);
 }
 
+/*
+ * Steps are held back until their GPU records are there. That a rank has ended is then known while
+ * some of its steps are still to come, and its last ticks are whole all the same.
+ */
+static void held_steps_of_a_rank_that_has_ended_are_in_its_ticks(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint64_t n = 1; n <= 40; n++) {
+		if (n == 15)
+			window__end_process(fixture->window, RANK1, 206 * MS);
+		if (n <= 20)
+			add(fixture, make_tokens(RANK1, n * 10 * MS, n * 10 * MS + MS, 1));
+		add(fixture, make_tokens(RANK0, n * 10 * MS, n * 10 * MS + MS, 1));
+		if (n <= 20)
+			add(fixture,
+			    make_step(RANK1, SAMPLE, n * 10 * MS + MS, n * 10 * MS + 5 * MS));
+		add(fixture, make_step(RANK0, SAMPLE, n * 10 * MS + MS, n * 10 * MS + 5 * MS));
+	}
+	flush(fixture);
+	assert_int_equal(fixture->count, 40);
+	assert_pairs(fixture, 0, 20);
+	assert_int_equal(fixture->kept[20].count, 1);
+}
+
 /* Too few for an order that is known before the end of the window. */
 static void a_rank_that_ended_early_is_not_missed_at_the_end(void **state)
 {
@@ -509,6 +558,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(ticks_of_ranks_are_joined_in_their_order),
+		TEST(ticks_without_a_counterpart_are_counted_at_the_end),
 		TEST(a_rank_that_is_told_of_late_is_waited_for),
 		TEST(tracing_of_one_rank_may_begin_earlier),
 		TEST(after_a_lost_step_the_next_ones_are_joined_again),
@@ -524,6 +574,7 @@ int main(void)
 		TEST(steps_under_pytorchs_profiler_are_in_no_iteration),
 		TEST(the_step_of_the_engine_is_the_one_around),
 		TEST(others_go_on_without_a_rank_that_has_ended),
+		TEST(held_steps_of_a_rank_that_has_ended_are_in_its_ticks),
 		TEST(a_rank_that_ended_early_is_not_missed_at_the_end),
 		TEST(what_a_living_rank_lacks_at_the_end_is_no_iteration),
 		TEST(ticks_that_wait_are_bounded),

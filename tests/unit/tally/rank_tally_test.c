@@ -145,14 +145,19 @@ static void an_iteration_may_be_in_no_single_step_of_the_engine(void **state)
 static void few_iterations_and_many_strangers_are_not_shown(void **state)
 {
 	struct fixture *fixture = *state;
+	const struct team_tally *team;
 
 	assert_false(team_tally_is_shown(NULL));
 	assert_false(team_tally_is_shown(add(fixture, 9)));
 	assert_true(team_tally_is_shown(add(fixture, 1)));
 	fixture->iteration.unmatched = 5;
 	assert_true(team_tally_is_shown(add(fixture, 1)));
+	/* What was left out since the last iteration comes with none. */
+	fixture->iteration.count = 0;
 	fixture->iteration.unmatched = 7;
-	assert_false(team_tally_is_shown(add(fixture, 1)));
+	team = add(fixture, 1);
+	assert_int_equal(team->iterations, 11);
+	assert_false(team_tally_is_shown(team));
 }
 
 static void one_rank_is_shown_if_its_iterations_have_several_parts(void **state)
