@@ -727,6 +727,12 @@ void stream__send_unseen(struct stream *stream)
 		record_send(stream->output, &unseen, sizeof(unseen), FBT_EVENT_UNSEEN);
 }
 
+void stream__send_counts(struct stream *stream)
+{
+	slow_calls__send_counts(stream->slow);
+	looks__send_counts(stream->looks);
+}
+
 void stream__finish(struct stream *stream, uint64_t now_ns)
 {
 	drain_until(stream, UINT64_MAX);
@@ -739,6 +745,5 @@ void stream__finish(struct stream *stream, uint64_t now_ns)
 			send_open(stream, slot, now_ns);
 	}
 	stream__send_lost(stream);
-	slow_calls__send_counts(stream->slow);
-	looks__send_counts(stream->looks);
+	stream__send_counts(stream);
 }

@@ -82,6 +82,10 @@ uint64_t stream__lost_threads(const struct stream *stream);
 /* Sends the lost counters if they changed. */
 void stream__send_lost(struct stream *stream);
 
+/* Sends how many stacks of slow calls and looks at open ones there were so far, if there were any.
+ */
+void stream__send_counts(struct stream *stream);
+
 /* Sends how many calls the kernel left out since stream__discard(), if it did (struct fbt_unseen).
  */
 void stream__send_unseen(struct stream *stream);

@@ -430,6 +430,13 @@ static void send_lost(const struct explain *explain)
 		record_send(explain->live->output, &record, sizeof(record), FBT_EVENT_EXPLAIN_LOST);
 }
 
+void explain__send_totals(const struct explain *explain)
+{
+	for (int kind = 0; kind < FBT_EXPLAIN_COUNT; kind++)
+		send(explain, (enum fbt_explain)kind);
+	send_lost(explain);
+}
+
 void explain__finish(struct explain *explain, uint64_t now_ns)
 {
 	uint64_t count = 0;
@@ -448,7 +455,5 @@ void explain__finish(struct explain *explain, uint64_t now_ns)
 	clear_faults(explain);
 	demand_finish(&explain->demands[FBT_EXPLAIN_SAMPLES], now_ns, (uint64_t)explain->samples);
 	demand_finish(&explain->demands[FBT_EXPLAIN_FAULTS], now_ns, explain->faults);
-	for (int kind = 0; kind < FBT_EXPLAIN_COUNT; kind++)
-		send(explain, (enum fbt_explain)kind);
-	send_lost(explain);
+	explain__send_totals(explain);
 }

@@ -39,6 +39,9 @@ void explain__take_step(struct explain *explain, const struct fbt_step *step);
 /* Call every few ms: arms and disarms. */
 void explain__turn(struct explain *explain, uint64_t now_ns);
 
+/* Sends what was done so far, of what is armed up to the last look. */
+void explain__send_totals(const struct explain *explain);
+
 /* The window ends: detaches, and sends what was done. */
 void explain__finish(struct explain *explain, uint64_t now_ns);
 

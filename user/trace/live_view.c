@@ -94,7 +94,7 @@ int live_view__open(struct live_view *view, struct loop *loop)
 	return err ? err : top__open(view->top);
 }
 
-static void begin_dump(struct live_view *view, uint64_t now_ns)
+static void begin_dump(struct live_view *view, struct session *session, uint64_t now_ns)
 {
 	int err;
 
@@ -102,6 +102,7 @@ static void begin_dump(struct live_view *view, uint64_t now_ns)
 		top__tell(view->top, now_ns, "the last dump is still being written");
 		return;
 	}
+	session__send_totals(session);
 	err = dump__start(&view->dump, view->segments, view->options,
 			  exports__metadata(view->exports), exports__tgid(view->exports));
 	if (!err)
@@ -122,7 +123,7 @@ static void turn_dump(struct live_view *view, uint64_t now_ns)
 	view->dump = NULL;
 }
 
-bool live_view__turn(struct live_view *view, unsigned int news, const struct session *session,
+bool live_view__turn(struct live_view *view, unsigned int news, struct session *session,
 		     uint64_t now_ns)
 {
 	const struct top_news top_news = {
@@ -142,7 +143,7 @@ bool live_view__turn(struct live_view *view, unsigned int news, const struct ses
 	}
 	wish = top__turn(view->top, &top_news, exports__window(view->exports), &view->cost, now_ns);
 	if (wish == TOP_WISH_DUMP)
-		begin_dump(view, now_ns);
+		begin_dump(view, session, now_ns);
 	turn_dump(view, now_ns);
 	return wish != TOP_WISH_QUIT;
 }

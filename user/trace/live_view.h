@@ -28,7 +28,7 @@ int live_view__attach(struct live_view *view, struct exports *exports);
 int live_view__open(struct live_view *view, struct loop *loop);
 
 /* Call each turn with what loop__wait returned. false: the user has quit. */
-bool live_view__turn(struct live_view *view, unsigned int news, const struct session *session,
+bool live_view__turn(struct live_view *view, unsigned int news, struct session *session,
 		     uint64_t now_ns);
 
 /* Completes a dump, and gives the terminal back. Call before messages about the end are logged. */

@@ -735,6 +735,8 @@ void session__send_totals(struct session *session)
 
 	stream__send_lost(session->live.stream);
 	stream__send_unseen(session->live.stream);
+	stream__send_counts(session->live.stream);
+	explain__send_totals(session->explain);
 	send_probes(session);
 	calibrate_finish(&cost, session->live.loader, cpu_ns, stream__steps(session->live.stream));
 	steps_found__charge(session->live.found, &cost);
