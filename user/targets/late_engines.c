@@ -53,7 +53,7 @@ struct candidate {
 
 struct late_engines {
 	const struct live *live;
-	void (*on_engine)(void *ctx, uint32_t tgid);
+	void (*on_engine)(void *ctx, uint32_t tgid, bool is_new);
 	void *ctx;
 	VEC(struct candidate) candidates;
 	size_t at;		       /* the candidate that is next */
@@ -66,7 +66,8 @@ struct late_engines {
 };
 
 struct late_engines *late_engines__new(const struct live *live,
-				       void (*on_engine)(void *ctx, uint32_t tgid), void *ctx)
+				       void (*on_engine)(void *ctx, uint32_t tgid, bool is_new),
+				       void *ctx)
 {
 	struct late_engines *late = calloc(1, sizeof(*late));
 
@@ -316,7 +317,7 @@ static void take(struct late_engines *late, uint32_t tgid)
 		err = engine_tree__join(late->live->tree, traced);
 	if (!err) {
 		steps_found__join_torch(late->live->found, tgid);
-		late->on_engine(late->ctx, tgid);
+		late->on_engine(late->ctx, tgid, is_new);
 		return;
 	}
 	if (err != -ESRCH && err != -ENOENT)

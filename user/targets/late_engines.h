@@ -12,11 +12,12 @@
 struct late_engines;
 
 /*
- * live is borrowed. on_engine is told of each process whose steps are traced from then on. NULL:
- * -ENOMEM.
+ * live is borrowed. on_engine is told of each process that has steps which are traced from then on;
+ * is_new: the process was not traced before. NULL: -ENOMEM.
  */
 struct late_engines *late_engines__new(const struct live *live,
-				       void (*on_engine)(void *ctx, uint32_t tgid), void *ctx);
+				       void (*on_engine)(void *ctx, uint32_t tgid, bool is_new),
+				       void *ctx);
 
 /* Waits for an injection that is under way. */
 void late_engines__free(struct late_engines *late);

@@ -225,12 +225,14 @@ static void take_announced(void *ctx, const struct fbt_target *target)
 	late_engines__expect(session->live.late, traced->tgid);
 }
 
-static void take_engine(void *ctx, uint32_t tgid)
+/* A shim that collects already would be armed a second time, and CUPTI misnumbers graphs then. */
+static void take_engine(void *ctx, uint32_t tgid, bool is_new)
 {
 	struct session *session = ctx;
 
 	session->intervals.next_ns = 0;
-	gpu_link__take(session->gpu, tgid, clock_ns(CLOCK_MONOTONIC));
+	if (is_new)
+		gpu_link__take(session->gpu, tgid, clock_ns(CLOCK_MONOTONIC));
 }
 
 /* COMMAND loads the shim when it first uses CUDA. */
