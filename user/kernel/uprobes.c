@@ -4,15 +4,18 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/file_stamp.h"
 #include "base/log.h"
 #include "base/vec.h"
 
@@ -58,12 +61,22 @@ struct leaving {
 	struct detaching links; /* freed when the thread is joined */
 };
 
+/* A file with probes in all processes, also in those that are yet to begin. */
+struct probed_file {
+	char *name;
+	int fd; /* a copy */
+	uint64_t device;
+	uint64_t inode;
+	struct file_stamp stamp;
+};
+
 struct uprobes {
 	bool multi;
 	bool quiet;
 	uint64_t mark;
 	VEC(struct attached) attached;
 	VEC(struct leaving *) leaving;
+	VEC(struct probed_file) files;
 };
 
 struct uprobes *uprobes__new(bool multi)
@@ -149,6 +162,13 @@ static void end_leaving(struct leaving *leaving)
 	free(leaving);
 }
 
+static void clear_file(struct probed_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->name);
+}
+
 void uprobes__free(struct uprobes *uprobes)
 {
 	if (!uprobes)
@@ -156,6 +176,9 @@ void uprobes__free(struct uprobes *uprobes)
 	uprobes__detach(uprobes, 0, 0);
 	while (uprobes->leaving.count)
 		end_leaving(uprobes->leaving.items[--uprobes->leaving.count]);
+	vec_for_each (file, &uprobes->files)
+		clear_file(file);
+	vec_free(&uprobes->files);
 	vec_free(&uprobes->leaving);
 	vec_free(&uprobes->attached);
 	free(uprobes);
@@ -165,6 +188,9 @@ void uprobes__merge(struct uprobes *uprobes, struct uprobes *from)
 {
 	if (!from)
 		return;
+	while (from->files.count &&
+	       !vec_push(&uprobes->files, from->files.items[from->files.count - 1]))
+		from->files.count--;
 	while (from->attached.count &&
 	       !vec_push(&uprobes->attached, from->attached.items[from->attached.count - 1]))
 		from->attached.count--;
@@ -317,15 +343,59 @@ static int attach_perf(struct uprobes *uprobes, const struct bpf_program *progra
 	return err;
 }
 
+/* 0, also if it is watched already, or -errno. */
+static int watch_file(struct uprobes *uprobes, int fd, const char *name)
+{
+	struct probed_file file = {.fd = -1};
+	struct stat status;
+	int err = -ENOMEM;
+
+	if (fstat(fd, &status))
+		return -errno;
+	vec_for_each (known, &uprobes->files) {
+		if (known->device == status.st_dev && known->inode == status.st_ino)
+			return 0;
+	}
+	file.device = status.st_dev;
+	file.inode = status.st_ino;
+	file.stamp = file_stamp_of(fd);
+	file.name = strdup(name);
+	file.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (file.fd < 0)
+		err = -errno;
+	else if (file.name)
+		err = vec_push(&uprobes->files, file);
+	if (err)
+		clear_file(&file);
+	return err;
+}
+
+const char *uprobes__rewritten(struct uprobes *uprobes)
+{
+	const char *name = NULL;
+
+	vec_for_each (file, &uprobes->files) {
+		struct file_stamp now = file_stamp_of(file->fd);
+
+		if (file_stamps_are_equal(file->stamp, now))
+			continue;
+		file->stamp = now;
+		name = file->name;
+	}
+	return name;
+}
+
 int uprobes__attach(struct uprobes *uprobes, const struct bpf_program *program, int fd,
 		    const char *name, const struct uprobe_place *places, size_t count,
 		    uint32_t tgid, bool at_return)
 {
 	char path[64];
-	int err;
+	int err = tgid ? 0 : watch_file(uprobes, fd, name);
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (uprobes->multi)
+	if (err)
+		;
+	else if (uprobes->multi)
 		err = attach_multi(uprobes, bpf_program__fd(program), path, places, count, tgid,
 				   at_return);
 	else

@@ -442,6 +442,12 @@ static void forget_files(struct target_seen *seen, size_t first)
 		free(seen->files.items[--seen->files.count].path);
 }
 
+void target_seen__forget(struct target_seen *seen)
+{
+	target_seen__restart(seen);
+	forget_files(seen, 0);
+}
+
 /* Whether a --step names this file. */
 static bool is_named(const struct search *search, const struct mapping *mapping)
 {

@@ -27,6 +27,8 @@ void target_seen__free(struct target_seen *seen);
 
 /* The process has called execve: it has its time again, and texts may be in other files. */
 void target_seen__restart(struct target_seen *seen);
+/* All files of the process are searched again. */
+void target_seen__forget(struct target_seen *seen);
 
 /*
  * Finds the step functions of a process in all executable file mappings that were not searched

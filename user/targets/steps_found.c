@@ -51,7 +51,8 @@ struct steps_found {
 	bool is_probing;
 	bool many_told;		     /* that there are more functions than kinds */
 	bool probed[FBT_KIND_COUNT]; /* used only where links cover all processes */
-	uint64_t off_kinds;	     /* kinds that are switched off */
+	uint64_t off_kinds;	     /* kinds that are switched off … */
+	uint64_t gone_kinds;	     /* … for ever */
 	uint64_t site_kinds;	     /* kinds whose exits are not probed */
 	uint64_t exit_kinds;	     /* kinds whose call sites are not probed */
 };
@@ -137,7 +138,9 @@ static size_t find_known(const struct steps_found *found, const struct step_func
 			 size_t limit)
 {
 	for (size_t i = 0; i < limit; i++) {
-		if (is_same(found->functions.items[i], function))
+		/* One that was given up may be other code by now. */
+		if (!(found->gone_kinds & kind_bit((uint32_t)i + 1)) &&
+		    is_same(found->functions.items[i], function))
 			return i;
 	}
 	return limit;
@@ -709,6 +712,12 @@ void steps_found__switch_off(struct steps_found *found, uint64_t kinds)
 	}
 }
 
+void steps_found__give_up(struct steps_found *found, uint64_t kinds)
+{
+	found->gone_kinds |= kinds;
+	steps_found__switch_off(found, kinds);
+}
+
 static size_t take_kinds(const struct steps_found *found, uint64_t kinds,
 			 struct step_probe probes[FBT_KIND_COUNT])
 {
@@ -776,8 +785,9 @@ static int attach_for_all(struct steps_found *found, uint64_t kinds)
 	return err;
 }
 
-int steps_found__switch_on(struct steps_found *found, uint64_t kinds)
+int steps_found__switch_on(struct steps_found *found, uint64_t wanted)
 {
+	uint64_t kinds = wanted & ~found->gone_kinds;
 	int err = steps_found__probes_all(found) ? attach_for_all(found, kinds)
 						 : attach_in_each(found, kinds);
 

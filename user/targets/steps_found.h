@@ -113,6 +113,12 @@ const struct step_function *steps_found__function(const struct steps_found *foun
 void steps_found__switch_off(struct steps_found *found, uint64_t kinds);
 int steps_found__switch_on(struct steps_found *found, uint64_t kinds);
 
+/*
+ * Detaches the probes of kinds for ever: switch_on leaves them out, and functions that are found
+ * from now on are of other kinds.
+ */
+void steps_found__give_up(struct steps_found *found, uint64_t kinds);
+
 /* The kinds that are switched off. */
 uint64_t steps_found__off_kinds(const struct steps_found *found);
 

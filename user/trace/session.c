@@ -26,6 +26,7 @@
 #include "targets/late_files.h"
 #include "trace/loading.h"
 #include "trace/wall_clock.h"
+#include "targets/rewritten.h"
 #include "targets/selection.h"
 #include "targets/step_guard.h"
 #include "targets/step_sites.h"
@@ -673,6 +674,8 @@ void session__poll(struct session *session)
 	now_ns = clock_ns(CLOCK_MONOTONIC);
 	look_at_clock(session, now_ns);
 	steps_found__beat(session->live.found, now_ns);
+	if (rewritten_turn(&session->live))
+		session->rescan_ns = 0;
 	late_engines__turn(session->live.late, now_ns);
 	step_sites__turn(session->live.sites, now_ns);
 	step_guard__turn(session->guard, now_ns, &session->cost);

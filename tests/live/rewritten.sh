@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# A library that is written anew in place, between two runs of the engine: the kernel keeps probes
+# by inode and offset, and would put those of the old code into the new one.
+. "$(dirname "$0")/lib.sh"
+
+# The engine loads the library and makes steps. Each step returns a number that it must have.
+cat >"$TMP/run.c" <<-'END'
+	#include <dlfcn.h>
+	#include <stdlib.h>
+	#include <unistd.h>
+	int main(int argc, char **argv)
+	{
+		long (*step)(long) = dlsym(dlopen(argv[1], RTLD_NOW), "rewritten_step");
+		usleep(1500000);
+		for (long i = 0; i < 100; i++)
+			if (step(i) != i + 0x0102030405060708)
+				abort();
+		return argc == 2 ? EXIT_SUCCESS : EXIT_FAILURE;
+	}
+END
+# The code of the second one goes on for longer, in numbers that count: where the first one returns
+# is amid of one.
+for blocks in 0 60; do
+	cat >"$TMP/step.c" <<-END
+		#include <unistd.h>
+		__attribute__((noinline)) long rewritten_step(long x)
+		{
+			long sum = 0;
+			usleep(1000);
+			asm volatile(".rept $blocks\nmovabs \$0x0101010101010101, %%rax\nadd %%rax, %0\n.endr"
+				     : "+r"(sum)::"rax");
+			return x + 0x0102030405060708 + sum - $blocks * 0x0101010101010101;
+		}
+	END
+	"${CC:-gcc}" -shared -fPIC -O2 -fwrapv -o "$TMP/lib$blocks.so" "$TMP/step.c" || not_ok 'a library'
+done
+"${CC:-gcc}" -O2 -o "$TMP/run" "$TMP/run.c" -ldl || not_ok 'an engine'
+cp "$TMP/lib0.so" "$TMP/lib.so"
+cat >"$TMP/twice" <<-END
+	#!/bin/sh
+	$TMP/run $TMP/lib.so; echo first \$? >>$TMP/status
+	cat $TMP/lib60.so >$TMP/lib.so
+	sleep 0.2
+	$TMP/run $TMP/lib.so; echo second \$? >>$TMP/status
+	$TMP/run $TMP/lib.so; echo third \$? >>$TMP/status
+END
+chmod +x "$TMP/twice"
+[ "$(uname -m)" = x86_64 ] || { echo 'SKIP the code of the engine is for x86-64' && finish; }
+run_tool -f --step rewritten_step -- "$TMP/twice"
+wait "$TOOL"
+is 'each run ends well' "$(tr '\n' ' ' <"$TMP/status")" 'first 0 second 0 third 0 '
+is 'that is said once' "$(grep -c 'lib.so was written anew in place' "$OUT.err")" 1
+fact 'and the steps of all runs are seen' \
+	'len(S) == 300 and all(s["end"] == "return" for s in S) and len({s["pid"] for s in S}) == 3'
+finish

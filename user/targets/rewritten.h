@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Probed files that are written anew in place. The kernel keeps probes by inode and offset, so it
+ * would put them into other code of the processes that map the new file: with -a, -f and COMMAND,
+ * where links cover processes that are yet to begin.
+ */
+#ifndef FBT_TARGETS_REWRITTEN_H
+#define FBT_TARGETS_REWRITTEN_H
+
+#include "targets/live.h"
+
+/*
+ * Call every few milliseconds. If there is such a file, it says so, removes all probes, and has all
+ * processes searched again: true.
+ */
+bool rewritten_turn(const struct live *live);
+
+#endif
