@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file_stamp.h"
 #include "base/log.h"
 #include "base/memfd.h"
 #include "base/vec.h"
@@ -34,8 +35,9 @@ struct code_file {
 	uint64_t inode;
 	uint32_t device_major;
 	uint32_t device_minor;
-	uint32_t tgid; /* of the process in which it was met first */
-	int fd;	       /* or -errno, of the last try */
+	uint32_t tgid;		 /* of the process in which it was met first */
+	int fd;			 /* or -errno, of the last try */
+	struct file_stamp stamp; /* of fd */
 	uint64_t try_ns;
 	uint64_t added; /* which one it was, of all */
 	bool kept;	/* while room is made: a process has it mapped */
@@ -108,13 +110,21 @@ void code_files__free(struct code_files *files)
 	free(files);
 }
 
+/* Then what was read is not the code that processes map from now on, which is another file to us.
+ */
+static bool is_rewritten(const struct code_file *file)
+{
+	return file->fd >= 0 && !file_stamps_are_equal(file->stamp, file_stamp_of(file->fd));
+}
+
 static bool is_of(const struct code_file *file, uint32_t tgid, const struct mapping *mapping)
 {
 	if (!file->path || mapping->is_vdso)
 		return file->path && file->vdso_start == mapping->start && file->tgid == tgid;
 	return !file->vdso_start && file->inode == mapping->inode &&
 	       file->device_major == mapping->device_major &&
-	       file->device_minor == mapping->device_minor && !strcmp(file->path, mapping->path);
+	       file->device_minor == mapping->device_minor && !strcmp(file->path, mapping->path) &&
+	       !is_rewritten(file);
 }
 
 static void write_build_id(struct code_file *file)
@@ -172,6 +182,7 @@ static void try_file(struct code_file *file, uint32_t tgid, const struct mapping
 	file->try_ns = now_ns;
 	file->fd = mapping->is_vdso ? copy_vdso(tgid, mapping)
 				    : mapping_open(processes_live_thread(tgid), mapping);
+	file->stamp = file->fd >= 0 ? file_stamp_of(file->fd) : (struct file_stamp){0};
 	if (file->fd >= 0 && elf_file__open(&file->elf, file->fd))
 		file->elf = NULL;
 	if (file->elf)

@@ -172,6 +172,23 @@ static void files_of_one_number_are_told_apart_by_their_paths(void **state)
 	code_files__free(files);
 }
 
+/* What was read of it is not the code of the processes that map it from then on. */
+static void a_file_that_is_written_anew_in_place_is_another_one(void **state)
+{
+	struct elf_fixture *fixture = *state;
+	struct code_files *files = code_files__new(&(struct symbol_files){NULL, 0});
+	uint32_t number;
+
+	elf_fixture_need(fixture, "gcc");
+	number = add_lib(files, fixture);
+	assert_int_equal(add_lib(files, fixture), number);
+	assert_true(
+		elf_fixture_run(fixture, "cp lib copy; printf x >>copy; cat copy >lib; rm copy"));
+	assert_int_not_equal(add_lib(files, fixture), number);
+	assert_non_null(code_files__elf(files, add_lib(files, fixture)));
+	code_files__free(files);
+}
+
 static void a_file_that_could_not_be_opened_is_tried_again(void **state)
 {
 	struct elf_fixture *fixture = *state;
@@ -287,6 +304,7 @@ int main(void)
 		cmocka_unit_test(all_of_a_function_in_which_another_one_begins_is_remembered),
 		cmocka_unit_test(a_file_without_symbols_is_gone_through_once),
 		cmocka_unit_test(files_of_one_number_are_told_apart_by_their_paths),
+		cmocka_unit_test(a_file_that_is_written_anew_in_place_is_another_one),
 		cmocka_unit_test(a_file_that_could_not_be_opened_is_tried_again),
 		cmocka_unit_test(symbols_that_take_too_long_are_not_gone_through_again),
 		cmocka_unit_test(a_large_debug_file_is_not_taken_by_its_checksum),
