@@ -23,6 +23,17 @@ for after in 0 1500; do
 	is "$name: no complaint" "$(cat "$OUT.err")" ''
 done
 
+# The search knows it too. Before go there is no step, and after 8,000 the process ends.
+name='list of steps'
+start_program leader 8000 0
+go
+"$FBT" --list-steps -p "$ENGINE" >"$TMP/list" 2>&1
+is "$name: it ends well" $? 0
+kill "$ENGINE"
+wait "$ENGINE"
+has "$name: the step is found" "$TMP/list" 'my_step'
+is "$name: nothing says that the process has ended" "$(grep -E 'has exited' "$TMP/list")" ''
+
 # Probes for a process without its first thread are in all processes. Others are not to notice.
 name='beside another one'
 rm -f "${OUT:?}".*

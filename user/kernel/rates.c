@@ -14,6 +14,7 @@
 #include "fbt_shared.h"
 #include "kernel/rate_order.h"
 #include "kernel/step_probes.h"
+#include "proc/process.h"
 #include "rates.skel.h"
 #include "steps/site.h"
 
@@ -247,7 +248,10 @@ int rates__open(struct rates **result, struct step_function *const *functions, s
 		uint32_t tgid, bool perf_uprobes)
 {
 	bool multi = !perf_uprobes && uprobes_have_multi();
-	uint32_t link_tgid = multi && !uprobes_multi_can_filter() ? 0 : tgid;
+	/* Links by process need its first thread; the kernel side counts only this process. */
+	bool is_filtered =
+		(!multi || uprobes_multi_can_filter()) && processes_live_thread(tgid) == tgid;
+	uint32_t link_tgid = is_filtered ? tgid : 0;
 	struct rates *rates = calloc(1, sizeof(*rates));
 	int err = -ENOMEM;
 

@@ -21,7 +21,7 @@ static bool has_step(const struct options *options, uint32_t tgid, struct target
 	int count;
 
 	target_options.tells = TARGET_TELLS_NOTHING;
-	count = target_find(tgid, &target_options, seen, &functions);
+	count = target_find(processes_live_thread(tgid), &target_options, seen, &functions);
 	step_functions_free(&functions);
 	return count > 0;
 }

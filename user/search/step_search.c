@@ -94,6 +94,7 @@ struct measured {
 
 struct hunt {
 	uint32_t tgid;
+	uint32_t thread; /* a living one: mappings and files are shown under its number */
 	const struct options *options;
 	struct step_search *result;
 	uint64_t cpu_end_ns; /* of our CPU time */
@@ -274,7 +275,7 @@ static int resolve(struct hunt *hunt, const mapping_vec *maps, uint32_t index,
 	*function = NULL;
 	if (!mapping)
 		return 0;
-	err = image_open(&image, hunt->tgid, mapping);
+	err = image_open(&image, hunt->thread, mapping);
 	if (!err)
 		err = image_read_extents(&image);
 	if (!err)
@@ -302,7 +303,7 @@ static void find_event_calls(struct hunt *hunt)
 			.specs = &spec, .spec_count = 1, .tells = TARGET_TELLS_NOTHING};
 
 		if (seen && !step_spec_parse(&spec, event_calls[i]))
-			(void)target_find(hunt->tgid, &options, seen, &hunt->event_functions);
+			(void)target_find(hunt->thread, &options, seen, &hunt->event_functions);
 		step_spec_clear(&spec);
 		target_seen__free(seen);
 	}
@@ -743,7 +744,7 @@ static int search_all(struct hunt *hunt, bool yields, bool nice_first)
 	if (!err)
 		err = find_shares(hunt);
 	if (!err)
-		err = maps_read_quietly(hunt->tgid, &maps);
+		err = maps_read_quietly(hunt->thread, &maps);
 	if (!err)
 		find_event_calls(hunt);
 	/* Attaching probes holds locks of the process, which must not wait for a CPU for long. */
@@ -758,8 +759,10 @@ static int search_all(struct hunt *hunt, bool yields, bool nice_first)
 int step_search(struct step_search *search, uint32_t tgid, const struct options *options,
 		bool yields, bool nice_first)
 {
-	struct hunt hunt = {
-		.tgid = processes_live_thread(tgid), .options = options, .result = search};
+	struct hunt hunt = {.tgid = tgid,
+			    .thread = processes_live_thread(tgid),
+			    .options = options,
+			    .result = search};
 	int err;
 
 	*search = (struct step_search){.end = STEP_SEARCH_NONE};
@@ -768,7 +771,7 @@ int step_search(struct step_search *search, uint32_t tgid, const struct options 
 		return 0;
 	}
 	hunt.cpu_end_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + STEP_SEARCH_CPU_MS * NS_PER_MS;
-	hunt.chains = chains__new(hunt.tgid);
+	hunt.chains = chains__new(hunt.thread);
 	err = hunt.chains ? search_all(&hunt, yields, nice_first) : -ENOMEM;
 	for (size_t i = 0; i < hunt.thread_count; i++) {
 		thread_samples__free(hunt.threads[i].samples);

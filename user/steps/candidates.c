@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "proc/open.h"
+#include "proc/process.h"
 #include "steps/engines.h"
 #include "steps/find.h"
 #include "steps/image.h"
@@ -257,15 +258,17 @@ static int look_at_all(struct search *search, mapping_vec *maps)
 	return 0;
 }
 
+/* A process shows no mappings under its own number once its first thread has ended. */
 int target_find_candidates(uint32_t tgid, const struct target_options *options,
 			   const code_place_vec *busy, size_t max, function_vec *functions)
 {
 	struct target_options limited = *options;
-	struct search search = {.tgid = tgid, .options = &limited, .busy = busy, .max = max};
+	struct search search = {
+		.tgid = processes_live_thread(tgid), .options = &limited, .busy = busy, .max = max};
 	mapping_vec maps = {0};
 	int err, added = 0;
 
-	err = maps_read(tgid, &maps);
+	err = maps_read(search.tgid, &maps);
 	if (err)
 		return err;
 	limited.deadline_ns = clock_ns(CLOCK_MONOTONIC) + TARGET_SEARCH_NS_MAX;

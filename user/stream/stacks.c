@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "stream/thread_samples.h"
+#include "proc/process.h"
 #include "proc/thread_use.h"
 
 #define CHOOSE_US   200000
@@ -139,7 +140,7 @@ int stacks_sample(struct stacks *stacks, uint32_t tgid, bool yields)
 	if (!sampler)
 		return -ENOMEM;
 	sampler->stacks = stacks;
-	err = maps_read_quietly(tgid, &sampler->maps);
+	err = maps_read_quietly(processes_live_thread(tgid), &sampler->maps);
 	if (!err)
 		err = choose_threads(sampler, tgid, yields);
 	end_ns = clock_ns(CLOCK_MONOTONIC) + SAMPLE_NS;
