@@ -18,10 +18,18 @@ static bool is_digits(const char *text, size_t size)
 	return size > 0;
 }
 
+/* Of which there may be several, so a compiler always numbers them. */
+static bool is_numbered_word(const char *text, size_t size)
+{
+	static const char *const words[] = {"part", "isra",  "constprop", "lto_priv",
+					    "llvm", "clone", "__part"};
+
+	return text_is_one_of(text, size, words, sizeof(words) / sizeof(*words));
+}
+
 static bool is_clone_word(const char *text, size_t size)
 {
-	static const char *const words[] = {"cold",	  "part", "isra",  "constprop", "lto_priv",
-					    "localalias", "llvm", "clone", "warm",	"__part"};
+	static const char *const words[] = {"cold", "warm", "localalias"};
 
 	return text_is_one_of(text, size, words, sizeof(words) / sizeof(*words));
 }
@@ -34,8 +42,9 @@ static const char *find_dot(const char *symbol, const char *end)
 	return dot && dot > symbol && dot + 1 < end ? dot : NULL;
 }
 
-/* Length without the last suffix, or size if there is none: ".WORD" or ".WORD.DIGITS". */
-static size_t strip_suffix(const char *symbol, size_t size)
+/* Length without the last suffix, or size if there is none: ".WORD.DIGITS", if bare also ".WORD".
+ */
+static size_t strip_suffix(const char *symbol, size_t size, bool bare)
 {
 	const char *end = symbol + size;
 	const char *dot = find_dot(symbol, end);
@@ -43,29 +52,45 @@ static size_t strip_suffix(const char *symbol, size_t size)
 
 	if (!dot)
 		return size;
-	if (is_clone_word(dot + 1, end - dot - 1))
+	if (bare && is_clone_word(dot + 1, end - dot - 1))
 		return dot - symbol;
 	if (!is_digits(dot + 1, end - dot - 1))
 		return size;
 	word_end = dot;
 	dot = find_dot(symbol, word_end);
-	if (!dot || !is_clone_word(dot + 1, word_end - dot - 1))
+	if (!dot || (!is_clone_word(dot + 1, word_end - dot - 1) &&
+		     !is_numbered_word(dot + 1, word_end - dot - 1)))
 		return size;
 	return dot - symbol;
 }
 
-size_t symbol_base_length(const char *symbol)
+static size_t strip_suffixes(const char *symbol, bool bare)
 {
 	size_t size = strnlen(symbol, DEMANGLE_NAME_MAX);
 
 	for (int i = 0; i < CLONE_SUFFIXES_MAX; i++) {
-		size_t shorter = strip_suffix(symbol, size);
+		size_t shorter = strip_suffix(symbol, size, bare);
 
 		if (shorter == size)
 			break;
 		size = shorter;
 	}
 	return size;
+}
+
+/* Names of Go and Zig have dots, and a function of theirs may well be called warm or cold. */
+static bool has_own_dots(const char *symbol, size_t size)
+{
+	if (!strncmp(symbol, "_Z", 2) || !strncmp(symbol, "_R", 2))
+		return false;
+	return memchr(symbol, '.', size) || memchr(symbol, '(', size) || memchr(symbol, '/', size);
+}
+
+size_t symbol_base_length(const char *symbol)
+{
+	size_t size = strip_suffixes(symbol, true);
+
+	return has_own_dots(symbol, size) ? strip_suffixes(symbol, false) : size;
 }
 
 static bool has_suffix_word(const char *symbol, const char *word)

@@ -82,6 +82,12 @@ static void demangle_keeps_dots_that_are_no_clone_suffix(void **state)
 	check("main.runtime_step", "main.runtime_step");
 	check("version.2", "version.2");
 	check(".cold", ".cold");
+	/* Go and Zig. */
+	check("main.(*Cache).warm", "main.(*Cache).warm");
+	check("main.(*Cache).cold", "main.(*Cache).cold");
+	check("main.(*Runner).part", "main.(*Runner).part");
+	check("array_list.ArrayListAligned(u8,null).clone",
+	      "array_list.ArrayListAligned(u8,null).clone");
 }
 
 static void demangle_gives_arguments_when_asked(void **state)
@@ -130,6 +136,7 @@ static void symbol_tells_cold_parts(void **state)
 	assert_true(symbol_is_cold("step.constprop.0.cold"));
 	assert_false(symbol_is_cold("step.colder"));
 	assert_false(symbol_is_cold("cold"));
+	assert_false(symbol_is_cold("main.(*Cache).cold"));
 }
 
 static void symbol_tells_split_parts(void **state)
