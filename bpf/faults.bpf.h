@@ -46,7 +46,10 @@ static long keep_area(struct task_struct *task, struct vm_area_struct *vma, void
 
 #define NOT_FOUND (-2) /* -ENOENT */
 
-/* The mapping that the fault is in. It is looked up again for each other one. */
+/*
+ * The mapping that the fault is in. It is looked up again for each other one, and after a call of
+ * the thread that may have changed it; what other threads change is not noticed.
+ */
 __noinline int find_area(struct fbt_slot *slot, __u64 address)
 {
 	struct area area = {.start = 0};
@@ -132,7 +135,7 @@ static __always_inline void vote_for_file(struct fbt_slot *slot, __u64 ns)
 		faults->file_ns -= ns;
 	} else {
 		faults->file = slot->area_file;
-		faults->file_ns = ns;
+		faults->file_ns = ns - faults->file_ns;
 	}
 }
 

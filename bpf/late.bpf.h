@@ -106,7 +106,8 @@ static __always_inline void learn_use(struct fbt_slot *slot, __u64 ran_ns, __u64
 {
 	__u64 ns = now - slot->use_seen_ns;
 
-	if (ns < USE_MIN_NS)
+	/* Another thread's step may have ended a little later, and have looked already. */
+	if ((__s64)ns < USE_MIN_NS)
 		return;
 	slot->computes = slot->use_seen_ns && 2 * (ran_ns - slot->use_ran_ns) >= ns;
 	slot->use_seen_ns = now;

@@ -245,11 +245,14 @@ static __always_inline bool continues(struct fbt_slot *slot, struct pt_regs *ctx
 
 /*
  * Whether a begin at sp is inside the open step: a recursive call or an inner step function; or a
- * marker (USDT, sp ~0) in a function's step, where the frame that it is in tells.
+ * marker (USDT, sp ~0) in a function's step, where the frame that it is in tells. Between markers
+ * nothing tells, so one of another pair is inside, and one of the same pair begins anew.
  */
 static __always_inline bool is_nested(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie,
 				      __u64 sp)
 {
+	if (sp == slot->step_sp && cookie & FBT_PROBE_NO_SP)
+		return slot->step_kind != (cookie & FBT_PROBE_KIND);
 	if (sp == slot->step_sp)
 		return continues(slot, ctx, cookie);
 	/* In the function itself, which may keep nothing on the stack, it is the same. */
@@ -769,8 +772,9 @@ static __always_inline int end_step(struct pt_regs *ctx, __u64 cookie, const str
 		sp -= sizeof(__u64);
 #endif
 	if (cookie & FBT_PROBE_NO_SP) {
-		/* The open step is that of a function: this one did not begin. */
-		if (slot->step_sp != ~0ull)
+		/* The open step is that of a function, or of another pair: this one did not begin.
+		 */
+		if (slot->step_sp != ~0ull || slot->step_kind != (cookie & FBT_PROBE_KIND))
 			return 0;
 	} else {
 		if (sp < slot->step_sp) {

@@ -100,18 +100,19 @@ static __always_inline void leave_list(__u32 cpu, __u32 index)
 		__sync_val_compare_and_swap(&waits->slot[i], index, 0);
 }
 
-/* If the list is full it is not known who runs. */
-static __always_inline void join_list(__u32 cpu, __u32 index)
+/* false: the list is full. Then it is not known who runs. */
+static __always_inline bool join_list(__u32 cpu, __u32 index)
 {
 	struct cpu_waits *waits = bpf_map_lookup_elem(&cpu_waits, &cpu);
 
 	if (!waits)
-		return;
+		return false;
 #pragma unroll
 	for (int i = 0; i < WAITERS; i++) {
 		if (!__sync_val_compare_and_swap(&waits->slot[i], 0, index))
-			return;
+			return true;
 	}
+	return false;
 }
 
 /* Called under the lock of the CPU's queue. */
@@ -133,7 +134,10 @@ static __always_inline void begin_wait(struct fbt_slot *slot, __u32 index, struc
 	taken->first_cpu = cpu;
 	store_barrier();
 	taken->task = (__u64)task;
-	join_list(cpu, index);
+	/* Only on a list it is noticed that a thread which is woken while it still runs does not
+	 * wait. */
+	if (!join_list(cpu, index))
+		taken->task = 0;
 }
 
 static __always_inline void send_taken(struct taken *taken, const struct fbt_slot *slot)

@@ -170,6 +170,9 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 		delay = leave_call(slot, task, duration);
 		if (which < FBT_CATEGORY_COUNT) {
 			add_call(&slot->sums[which], duration, ret, how);
+			/* What is at an address may be another mapping from now on. */
+			if (which == FBT_MMAP)
+				slot->area_end = 0;
 			if (delay)
 				slot->call_delays_ns[which] += delay;
 			if (call_detail >= FBT_DETAIL_ESCALATED &&

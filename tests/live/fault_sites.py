@@ -9,15 +9,17 @@ import re
 import sys
 
 FILE, ANON, STACK = 1, 2, 3  # enum fbt_mapping
-PAGES = {"anon": 4096, "file": 4096, "stack": 512, "cold": 4096}
+PAGES = {"anon": 4096, "file": 4096, "stack": 512, "cold": 4096, "remapped": 4096}
 # Before Linux 5.17 the kernel does not tell a program which mapping an address is in.
 KNOWS_MAPPINGS = tuple(map(int, re.findall(r"\d+", platform.release())[:2])) >= (5, 17)
-MAPPINGS = {"anon": ANON, "file": FILE, "stack": STACK, "cold": FILE}
+MAPPINGS = {"anon": ANON, "file": FILE, "stack": STACK, "cold": FILE, "remapped": FILE}
 FUNCTIONS = {"anon": ["touch", "faults_step"], "file": ["touch", "faults_step"],
-             "stack": ["touch", "touch_stack"], "cold": ["faults_step"]}
+             "stack": ["touch", "touch_stack"], "cold": ["faults_step"],
+             "remapped": ["touch", "faults_step"]}
 WARM_UP = 3
 # Pages of a file are mapped up to 16 at a time; a stack has pages that other functions have touched.
-LEAST = {"anon": 4096, "file": 4096, "stack": 500, "cold": 4096 // 16}
+LEAST = {"anon": 4096, "file": 4096, "stack": 500, "cold": 4096 // 16,
+         "remapped": 4096}
 failed = False
 
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * page_faults TRUTH FILE: steps that touch new pages: anonymous pages, pages of a cached file, of
- * the stack, of an uncached file, and some within a system call. The row of each step has the
+ * the stack, of an uncached file, some within a system call, and some of a cached file where the
+ * step had anonymous pages before. The row of each step has the
  * kernel's own counts of faults, and how long the touching took: by the wall clock, and by the
  * thread's CPU clock. The latter includes the rest of the step. With a third argument only every
  * RARE_EVERY-th step touches pages, anonymous ones.
@@ -17,6 +18,7 @@ enum {
 	PAGES = 4096,
 	STACK_PAGES = 512,
 	COLD_PAGES = 4096,
+	FIRST_PAGES = 64, /* touched of the mapping that was at an address before */
 	WORK_US = 1000,
 	ROUNDS = 12,
 	WARM_UP = 3,
@@ -25,9 +27,10 @@ enum {
 	ROWS_MAX = RARE_ROUNDS * RARE_EVERY,
 };
 
-enum way { NONE, ANON, WARM_FILE, STACK, COLD_FILE, IN_CALL, WAYS };
+enum way { NONE, ANON, WARM_FILE, STACK, COLD_FILE, IN_CALL, REMAPPED, WAYS };
 
-static const char *const names[WAYS] = {"none", "anon", "file", "stack", "cold", "in_call"};
+static const char *const names[WAYS] = {"none", "anon",	   "file",    "stack",
+					"cold", "in_call", "remapped"};
 
 struct row {
 	enum way way;
@@ -37,6 +40,7 @@ struct row {
 
 struct memory {
 	char *anon, *file, *cold;
+	char *place; /* of mappings that a step makes and removes */
 	int file_fd, zero_fd;
 };
 
@@ -60,11 +64,27 @@ __attribute__((noinline)) static void touch_stack(void)
 	touch(pages, STACK_PAGES);
 }
 
+/* The step maps anonymous memory, touches a little of it, and then has a file in its place. */
+static void map_again(const struct memory *memory)
+{
+	const int how = MAP_PRIVATE | MAP_FIXED, access = PROT_READ | PROT_WRITE;
+	size_t bytes = (size_t)PAGES * PAGE_BYTES;
+
+	must(mmap(memory->place, bytes, access, how | MAP_ANONYMOUS, -1, 0) == memory->place,
+	     "mmap");
+	madvise(memory->place, bytes, MADV_NOHUGEPAGE);
+	touch(memory->place, FIRST_PAGES);
+	munmap(memory->place, bytes);
+	must(mmap(memory->place, bytes, access, how, memory->file_fd, 0) == memory->place, "mmap");
+}
+
 STEP void faults_step(enum way way, const struct memory *memory, struct row *row)
 {
 	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), touch_ns, cpu_ns;
 
 	work(WORK_US);
+	if (way == REMAPPED)
+		map_again(memory);
 	touch_ns = now_ns();
 	cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	switch (way) {
@@ -86,6 +106,9 @@ STEP void faults_step(enum way way, const struct memory *memory, struct row *row
 			     (ssize_t)PAGES * PAGE_BYTES,
 		     "read");
 		break;
+	case REMAPPED:
+		touch(memory->place, PAGES);
+		break;
 	case NONE:
 	case WAYS:
 		break;
@@ -105,6 +128,8 @@ static void give_back(const struct memory *memory)
 	madvise(memory->anon, (size_t)PAGES * PAGE_BYTES, MADV_DONTNEED);
 	madvise(memory->file, (size_t)PAGES * PAGE_BYTES, MADV_DONTNEED);
 	madvise(memory->cold, (size_t)COLD_PAGES * PAGE_BYTES, MADV_DONTNEED);
+	mmap(memory->place, (size_t)PAGES * PAGE_BYTES, PROT_NONE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	posix_fadvise(memory->file_fd, 0, 0, POSIX_FADV_WILLNEED);
 	madvise(page - PAGE_BYTES - stack_bytes, (size_t)stack_bytes, MADV_DONTNEED);
 }
@@ -144,8 +169,10 @@ static void set_up(struct memory *memory, const char *path, const char *cold_pat
 			    memory->file_fd, 0);
 	memory->cold =
 		mmap(NULL, (size_t)COLD_PAGES * PAGE_BYTES, PROT_READ, MAP_SHARED, cold_fd, 0);
-	must(memory->anon != MAP_FAILED && memory->file != MAP_FAILED &&
-		     memory->cold != MAP_FAILED && memory->zero_fd >= 0,
+	memory->place = mmap(NULL, (size_t)PAGES * PAGE_BYTES, PROT_NONE, flags, -1, 0);
+	must(memory->place != MAP_FAILED && memory->anon != MAP_FAILED &&
+		     memory->file != MAP_FAILED && memory->cold != MAP_FAILED &&
+		     memory->zero_fd >= 0,
 	     "mmap");
 	madvise(memory->anon, (size_t)PAGES * PAGE_BYTES, MADV_NOHUGEPAGE);
 }

@@ -72,7 +72,8 @@ def check(name, pairs, files):
           or p[0]["major"] != p[1]["major"]
           or p[1]["minor"] + p[1]["major"] - sum(p[1]["faults_count"]) > 4])
     check_times(name, pairs)
-    wanted = {"anon": ANON, "file": FILE, "stack": STACK, "cold": FILE}[name]
+    wanted = {"anon": ANON, "file": FILE, "stack": STACK, "cold": FILE,
+              "remapped": FILE}[name]
     fact("%s: what they were for" % name,
          [p for p in pairs if most(p[1]) != wanted or
           p[1]["faults_count"][wanted] < 0.95 * sum(p[1]["faults_count"])])
@@ -102,7 +103,7 @@ def main():
     fact("the first has faults that nobody times: they are absent, not 0",
          [p for p in [profiles[0]] if "faults" in p["stage_us"] or steps[0]["flags"] & TIMED])
     fact("the third has faults that are timed", [p for p in [pairs[2]] if not p[1]["flags"] & TIMED])
-    for name in ("none", "anon", "file", "stack", "cold", "in_call"):
+    for name in ("none", "anon", "file", "stack", "cold", "in_call", "remapped"):
         check(name, [p for p in pairs if p[0]["name"] == name], files)
     fact("the parts of each step sum up to it", [p for p in profiles if parts_are_wrong(p)])
     fact("own code has no fault in it that is timed",

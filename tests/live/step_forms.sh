@@ -87,6 +87,9 @@ trace_markers()
 trace_markers --step usdt:fake:step_begin,step_end
 fact 'usdt: its steps' 'len(S) == 43 and all(s["step_source"] == "usdt" for s in S)'
 fact 'usdt: exactly the calls between the two places' 'all(s["calls"] == s["by"]["other"]["calls"] == 8 for s in S)'
+trace_markers --step usdt:fake:part_begin,part_end --step usdt:fake:step_begin,step_end
+fact 'usdt in the step of another pair: it is a part of that one' \
+	'len(S) == 43 and all((s["kind"], s["end"], s["calls"]) == ("fake:step_begin", "return", 8) for s in S)'
 trace_markers --step make_step --step usdt:fake:step_begin,step_end
 fact 'usdt in the step of a function: it is a part of that one' \
 	'len(S) == 43 and all((s["kind"], s["end"], s["calls"]) == ("make_step", "return", 9) for s in S)'

@@ -2,6 +2,7 @@
 /*
  * usdt_loop STEPS: waits for a line on stdin, then makes STEPS steps of 5 getppid and 3 getuid
  * calls between two USDT probes, fake:step_begin and fake:step_end, and one getgid call after each.
+ * The getuid calls are also between fake:part_begin and fake:part_end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,8 +38,10 @@ static __attribute__((noinline)) void make_step(void)
 	USDT("fake", "step_begin");
 	for (int i = 0; i < 5; i++)
 		syscall(SYS_getppid);
+	USDT("fake", "part_begin");
 	for (int i = 0; i < 3; i++)
 		syscall(SYS_getuid);
+	USDT("fake", "part_end");
 	USDT("fake", "step_end");
 	syscall(SYS_getgid);
 	/* Else that call would become a jump out of the function. */

@@ -10,7 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Names of places that are kept. The kernel side copies a stack again once it has forgotten one. */
+/*
+ * Names of places that are kept, those that were used last. So does the kernel side, which copies
+ * the stack of a place again once it has forgotten it (fault_paths).
+ */
 #define NAMES_MAX 1024
 
 /* Among the registers, in the order of DWARF. */
@@ -26,13 +29,14 @@ struct name {
 	uint32_t tid; /* 0: none */
 	uint64_t ip;
 	uint64_t sp;
+	uint64_t used; /* the greater, the later */
 	uint32_t codes[FBT_FAULT_CALLERS];
 };
 
 struct fault_sites {
 	const struct record_output *output;
 	int map;
-	uint32_t next_name;
+	uint64_t uses;
 	bool any; /* a thread was counted */
 	struct name names[NAMES_MAX];
 	struct fbt_fault_thread thread; /* for a look-up */
@@ -134,11 +138,25 @@ void fault_sites__free(struct fault_sites *sites)
 
 static struct name *find_name(struct fault_sites *sites, uint32_t tid, uint64_t ip, uint64_t sp)
 {
-	for (uint32_t i = 0; i < NAMES_MAX && sites->names[i].tid; i++)
-		if (sites->names[i].tid == tid && sites->names[i].ip == ip &&
-		    sites->names[i].sp == sp)
-			return &sites->names[i];
+	for (uint32_t i = 0; i < NAMES_MAX && sites->names[i].tid; i++) {
+		struct name *name = &sites->names[i];
+
+		if (name->tid != tid || name->ip != ip || name->sp != sp)
+			continue;
+		name->used = ++sites->uses;
+		return name;
+	}
 	return NULL;
+}
+
+static struct name *oldest_name(struct fault_sites *sites)
+{
+	struct name *oldest = sites->names;
+
+	for (uint32_t i = 0; i < NAMES_MAX; i++)
+		if (sites->names[i].used < oldest->used)
+			oldest = &sites->names[i];
+	return oldest;
 }
 
 void fault_sites__name(struct fault_sites *sites, const struct fbt_stack_place *place,
@@ -149,16 +167,17 @@ void fault_sites__name(struct fault_sites *sites, const struct fbt_stack_place *
 
 	sites->any = true;
 	if (!name)
-		name = &sites->names[sites->next_name++ % NAMES_MAX];
-	*name = (struct name){.tid = place->tid, .ip = ip, .sp = sp};
+		name = oldest_name(sites);
+	*name = (struct name){.tid = place->tid, .ip = ip, .sp = sp, .used = ++sites->uses};
 	memcpy(name->codes, codes, sizeof(name->codes));
 }
 
 static bool is_same(const struct fbt_fault_site *site, const struct fbt_fault_place *place,
 		    const struct name *name)
 {
+	/* Functions that are not known may be different ones. */
 	return site->mapping == place->mapping && site->file == place->file && name &&
-	       !memcmp(site->codes, name->codes, sizeof(site->codes));
+	       name->codes[0] && !memcmp(site->codes, name->codes, sizeof(site->codes));
 }
 
 /* Places of one function that were called in the same way are one site. */
