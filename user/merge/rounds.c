@@ -34,15 +34,32 @@ static const span_vec *spans_of(const struct rounds *rounds, struct gather_file 
 	return rounds->of_collectives ? &process->collectives : &process->steps;
 }
 
+/* What Kineto's format has as the pid of a device is its number. */
+static bool is_device(const struct gather_file *file, const struct gather_process *process)
+{
+	return !process->is_host && file->facts.format == SOURCE_KINETO;
+}
+
+static bool has_several_devices(const struct gather_file *file)
+{
+	size_t count = 0;
+
+	vec_for_each (process, &file->processes)
+		count += is_device(file, process) && process->collectives.count >= RANK_SPANS_MIN;
+	return count > 1;
+}
+
 static void name_rank(struct rank_unit *rank, const struct gather_file *file)
 {
 	const struct gather_process *process = &file->processes.items[rank->process];
 	const char *slash = strrchr(file->path, '/');
-	/* What Kineto's format has as the pid of a device is its number. */
-	bool is_device = !process->is_host && file->facts.format == SOURCE_KINETO;
+	bool of_device = is_device(file, process);
 	char name[32], pid[32] = "";
 
-	if (rank->step_pid != process->pid || !is_device)
+	rank->is_nobodys = of_device && rank->step_pid == process->pid;
+	if (rank->is_nobodys && has_several_devices(file))
+		snprintf(pid, sizeof(pid), ", GPU %" PRId64, process->pid);
+	else if (!rank->is_nobodys)
 		snprintf(pid, sizeof(pid), ", pid %" PRId64, rank->step_pid);
 	shorten_text(name, sizeof(name), slash ? slash + 1 : file->path, 14);
 	if (file->facts.has_rank)
@@ -50,7 +67,7 @@ static void name_rank(struct rank_unit *rank, const struct gather_file *file)
 			 pid);
 	else
 		snprintf(rank->label, sizeof(rank->label), "%s, %s %" PRId64, name,
-			 is_device ? "GPU" : "pid", process->pid);
+			 of_device ? "GPU" : "pid", process->pid);
 }
 
 static int add_ranks(struct rounds *rounds, struct gather_file *files, size_t count)
@@ -585,7 +602,9 @@ void rounds_describe(const struct rounds *rounds, const struct round *round, cha
 		if (weight(rounds, round, &round->did[i]) > weight(rounds, round, most))
 			most = &round->did[i];
 	}
-	if (!most->name || (uint64_t)most->ns * 100 < round_spread(round) * DID_PERCENT) {
+	if (!most->name && rounds->ranks.items[round->late].is_nobodys) {
+		line_add(&line, "not known: the trace does not say whose GPU it is");
+	} else if (!most->name || (uint64_t)most->ns * 100 < round_spread(round) * DID_PERCENT) {
 		line_add(&line, "its own code, or nothing that is traced");
 	} else {
 		shorten_text(name, sizeof(name), rounds->names.items[most->name - 1], 32);

@@ -17,7 +17,8 @@ struct rank_unit {
 	size_t file;
 	size_t process;	  /* with the collectives, or the steps */
 	int64_t step_pid; /* whose calls tell what it did; may be the same process */
-	char label[64];	  /* "rank 1, pid 7"; "rank 1" of a device whose process is not known */
+	bool is_nobodys;  /* a device, and it is not known which process uses it */
+	char label[64]; /* "rank 1, pid 7"; "rank 1" of such a device, "rank 1, GPU 3" of several */
 };
 
 /* What the last one did meanwhile: the slices with most time. */

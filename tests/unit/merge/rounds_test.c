@@ -231,6 +231,34 @@ static void steps_of_different_functions_are_not_compared(void **state)
 		assert_int_equal(round_spread(&fixture->rounds.rounds.items[i]), 200 * NS_PER_US);
 }
 
+/* Kineto has the number of a GPU where its process would be, and here two processes have steps. */
+static void gpus_of_nobody_known_are_told_apart(void **state)
+{
+	struct fixture *fixture = *state;
+	struct gather_file *file = &fixture->files[0];
+	struct gather_process gpu = {.pid = 1}, host = {.pid = 300, .is_host = true};
+	char text[ROUND_TEXT];
+
+	file->facts.format = SOURCE_KINETO;
+	file->processes.items[0].pid = 0;
+	assert_int_equal(vec_push(&file->processes, gpu), 0);
+	for (int i = 0; i < 2; i++, host.pid++) {
+		assert_int_equal(vec_push(&file->processes, host), 0);
+		add(&file->processes.items[2 + i].steps, 1, 0, 100);
+	}
+	for (int64_t us = 1000; us < 1000 + 1000 * TURNS; us += 1000) {
+		add(&file->processes.items[0].collectives, LEFT, us, us + 320);
+		add(&file->processes.items[1].collectives, LEFT, us + 300, us + 320);
+	}
+	assert_int_equal(rounds_find(&fixture->rounds, fixture->files, 1), 0);
+	assert_int_equal(fixture->rounds.ranks.count, 2);
+	assert_string_equal(fixture->rounds.ranks.items[0].label, "rank 0, GPU 0");
+	assert_string_equal(fixture->rounds.ranks.items[1].label, "rank 0, GPU 1");
+	assert_true(fixture->rounds.rounds.count > 0);
+	rounds_describe(&fixture->rounds, &fixture->rounds.rounds.items[0], text);
+	assert_string_equal(text, "not known: the trace does not say whose GPU it is");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -243,6 +271,7 @@ int main(void)
 		TEST(where_a_rank_names_no_groups_all_ranks_take_part),
 		TEST(steps_are_compared_where_no_collective_is_common),
 		TEST(steps_of_different_functions_are_not_compared),
+		TEST(gpus_of_nobody_known_are_told_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
