@@ -23,6 +23,7 @@
 #include "shim/library.h"
 #include "trace/flag.h"
 #include "trace/trace.h"
+#include "watch/children.h"
 #include "watch/watch.h"
 
 /* With -- COMMAND any other number is its status. */
@@ -181,6 +182,7 @@ int main(int argc, char **argv)
 	/* What watch starts is run as /proc/self/exe, and would be named exe. */
 	(void)prctl(PR_SET_NAME, "ferrum-bpftrace");
 	set_signals();
+	children_follow_watch();
 	bound_heap();
 	err = options_parse(&options, argc, argv);
 	if (!err)

@@ -188,19 +188,29 @@ static int take_word(struct options *options, char **word, char *const *first)
 	return -EINVAL;
 }
 
+/* "--config", or as much of it as getopt_long takes for it: "--con" may be --container. */
+static bool is_config(const char *argument, size_t length)
+{
+	return length >= strlen("--conf") && length <= strlen("--config") &&
+	       !strncmp(argument, "--config", length);
+}
+
 /* The options of the file come first: those of the command line take precedence. */
 static int read_config(struct options *options, int argc, char **argv)
 {
-	static const char name[] = "--config";
 	const char *path = NULL;
 
 	if (argc < 2 || strcmp(argv[1], "watch") != 0)
 		return 0;
 	for (int i = 2; i < argc; i++) {
-		if (!strcmp(argv[i], name) && i + 1 < argc)
+		size_t length = strcspn(argv[i], "=");
+
+		if (!is_config(argv[i], length))
+			continue;
+		if (argv[i][length])
+			path = argv[i] + length + 1;
+		else if (i + 1 < argc)
 			path = argv[++i];
-		else if (!strncmp(argv[i], name, strlen(name)) && argv[i][strlen(name)] == '=')
-			path = argv[i] + strlen(name) + 1;
 	}
 	return option_config_read(options, path ? path : OPTION_CONFIG_DEFAULT, path);
 }

@@ -38,6 +38,8 @@
 #define NICE_LOWEST	   19
 /* To a tracer: what tells its metrics from those of others, for a collector. */
 #define INSTANCE "FERRUM_BPFTRACE_INSTANCE"
+/* What a tracer gets when watch has ended. */
+#define TRACER_SIGNAL SIGTERM
 
 typedef VEC(char *) argument_vec;
 
@@ -298,6 +300,19 @@ static void name_instance(const struct tracer_plan *plan, pid_t parent)
 	(void)setenv(INSTANCE, text, true);
 }
 
+/* COMMAND may have inherited the variable: its parent is another process. */
+void children_follow_watch(void)
+{
+	const char *instance = getenv(INSTANCE);
+	pid_t parent = instance ? (pid_t)strtol(instance, NULL, 10) : 0;
+
+	if (parent <= 0 || getppid() != parent)
+		return;
+	prctl(PR_SET_PDEATHSIG, TRACER_SIGNAL);
+	if (getppid() != parent)
+		_exit(EXIT_FAILURE);
+}
+
 int children_start_tracer(const struct tracer_plan *plan, pid_t *pid)
 {
 	argument_vec arguments = {0};
@@ -313,7 +328,7 @@ int children_start_tracer(const struct tracer_plan *plan, pid_t *pid)
 	}
 	*pid = fork_off();
 	if (!*pid) {
-		become_child(parent, SIGTERM, plan->fd);
+		become_child(parent, TRACER_SIGNAL, plan->fd);
 		name_instance(plan, parent);
 		/* Its capture is in memory: it fails rather than that the machine runs out. */
 		if (plan->calls_ns) {

@@ -22,6 +22,12 @@ struct tracer_plan {
 /* 0, or -errno, logged. */
 int children_start_tracer(const struct tracer_plan *plan, pid_t *pid);
 
+/*
+ * A tracer asks again to end when watch does: where the program has capabilities of its own
+ * (setcap), execve has made the kernel forget it. Nothing in a process that watch has not started.
+ */
+void children_follow_watch(void);
+
 /* A writer, which runs at the lowest priority, with no right but to write files. */
 struct writer_plan {
 	const struct options *options;

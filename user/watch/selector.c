@@ -80,10 +80,13 @@ static bool any_part(const char *path, size_t length,
 	return false;
 }
 
-/* "ID", "docker-ID.scope", "cri-containerd-ID.scope", "libpod-ID.scope". */
+/*
+ * "ID", "docker-ID.scope", "cri-containerd-ID.scope", "libpod-ID.scope". Not
+ * "libpod-conmon-ID.scope": that has the container's monitor.
+ */
 static bool is_container_part(const char *part, size_t length, const char *id)
 {
-	static const char scope[] = ".scope";
+	static const char scope[] = ".scope", monitor[] = "conmon";
 	size_t size = strlen(id), suffix = sizeof(scope) - 1;
 	const char *dash;
 
@@ -92,6 +95,9 @@ static bool is_container_part(const char *part, size_t length, const char *id)
 	if (length > suffix && !memcmp(part + length - suffix, scope, suffix))
 		length -= suffix;
 	dash = memrchr(part, '-', length);
+	if (dash && dash - part >= (ptrdiff_t)strlen(monitor) &&
+	    !memcmp(dash - strlen(monitor), monitor, strlen(monitor)))
+		return false;
 	if (dash) {
 		length -= (size_t)(dash + 1 - part);
 		part = dash + 1;

@@ -196,6 +196,19 @@ static void a_missing_file_is_told(void **state)
 	assert_one_line(*state, "/nonexistent/x.conf: No such file or directory");
 }
 
+/* The parser of options takes it for --config: then the file must be the one that is read. */
+static void a_shortened_name_reads_the_same_file(void **state)
+{
+	char *argv[] = {"ferrum-bpftrace", "watch", "--conf", path};
+	struct options options;
+
+	(void)state;
+	write_file("comm = llama-server\n");
+	assert_int_equal(options_parse(&options, 4, argv), 0);
+	assert_string_equal(options.watch.comms.items[0], "llama-server");
+	options_clear(&options);
+}
+
 static void a_file_that_others_may_write_is_refused(void **state)
 {
 	struct options options;
@@ -267,6 +280,7 @@ int main(void)
 		TEST(intervals_are_refused_on_the_command_line),
 		TEST(what_is_for_windows_by_flag_is_refused),
 		TEST(a_missing_file_is_told),
+		TEST(a_shortened_name_reads_the_same_file),
 		TEST(a_file_that_others_may_write_is_refused),
 		TEST(a_directory_is_refused),
 		TEST(nothing_to_watch_is_refused),

@@ -54,6 +54,9 @@ static void containers_are_known_by_their_runtimes_names(void **state)
 		assert_false(cgroups_have_container(lines[i], "3f4e8c"));
 		assert_false(cgroups_have_container(lines[i], ""));
 	}
+	/* The monitor of a container is its parent. */
+	assert_false(cgroups_have_container("0::/machine.slice/libpod-conmon-" ID ".scope\n", ID));
+	assert_false(cgroups_have_container("0::/kubepods.slice/x/crio-conmon-" ID ".scope", ID));
 	assert_true(cgroups_have_container("0::/lxc.payload.llm\n", "lxc.payload.llm"));
 }
 
