@@ -104,6 +104,29 @@ static int name_file(struct window_file *file, const struct options *options, co
 }
 
 /*
+ * Only the broker may open a file that exists already. Once it is gone the other files of a window
+ * are worth having, so the profile is a file of its own then.
+ */
+static int open_profile(struct window_file *profile, const struct options *options, const char *tag)
+{
+	int err;
+
+	if (!options->profile)
+		return output__append_new(&profile->output, profile->path);
+	err = output__append(&profile->output, profile->path);
+	if (err != -EPIPE && err != -ETIMEDOUT)
+		return err;
+	free(profile->path);
+	profile->path = NULL;
+	err = name_file(profile, options, NULL, tag);
+	if (err)
+		return err;
+	log_warn("%s: the broker process that opens it is gone: the profile of this window is %s",
+		 options->profile, profile->path);
+	return output__append_new(&profile->output, profile->path);
+}
+
+/*
  * Opens all files before anything is written. If one cannot be opened, the empty temporary files of
  * the others are removed. The profile has no temporary name, so it is opened last.
  */
@@ -149,10 +172,7 @@ static int open_files(struct outputs *outputs, const struct options *options, co
 	if (!err && folded->path)
 		err = options->folded ? output__create(&folded->output, folded->path)
 				      : output__create_new(&folded->output, folded->path);
-	if (!err && profile->path)
-		err = options->profile ? output__append(&profile->output, profile->path)
-				       : output__append_new(&profile->output, profile->path);
-	return err;
+	return err || !profile->path ? err : open_profile(profile, options, tag);
 }
 
 /* Refuses to begin a file that would have to end soon because its disk is nearly full. */
