@@ -57,6 +57,8 @@ holds 'the trace and the profile are valid' "$FBT" validate "$TMP"/dumps/ferrum_
 	"$TMP"/dumps/ferrum_top_*.trace.json
 holds 'the capture can be replayed' "$FBT" --replay "$TMP"/dumps/ferrum_top_*.fbt --trace none \
 	--profile none
+"$FBT" --replay "$TMP"/dumps/ferrum_top_*.fbt --trace none --profile none --report json >"$TMP/dump" 2>&1
+has 'its report has what the tool has cost' "$TMP/dump" '"added_percent":[0-9]'
 has 'there is a page' "$(echo "$TMP"/dumps/ferrum_top_*.html)" '<!doctype html>'
 is 'the files are for their owner only' "$(stat -c %a "$TMP"/dumps/ferrum_top_* | sort -u)" 600
 
