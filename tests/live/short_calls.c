@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * short_calls TRUTH FILE: steps (my_step) of a millisecond with a few calls, of which every
- * fortieth, but for the first second and a half, makes thousands of short calls, each time in another function: it maps memory, or
- * writes single bytes, or asks for a file's state from two places, from one of them four times as
- * often.
+ * fortieth, but for the first second and a half, makes thousands of short calls, each time in
+ * another function: it maps memory, or writes single bytes, or asks for a file's state from two
+ * places, from one of them four times as often.
  */
 #include <fcntl.h>
 #include <sched.h>

@@ -389,6 +389,7 @@ int uprobes__attach(struct uprobes *uprobes, const struct bpf_program *program, 
 		    const char *name, const struct uprobe_place *places, size_t count,
 		    uint32_t tgid, bool at_return)
 {
+	size_t files = uprobes->files.count;
 	char path[64];
 	int err = tgid ? 0 : watch_file(uprobes, fd, name);
 
@@ -400,6 +401,8 @@ int uprobes__attach(struct uprobes *uprobes, const struct bpf_program *program, 
 				   at_return);
 	else
 		err = attach_perf(uprobes, program, path, places, count, tgid, at_return);
+	while (err && uprobes->files.count > files)
+		clear_file(&uprobes->files.items[--uprobes->files.count]);
 	if (uprobes->quiet)
 		return err;
 	if (err == -KERNEL_ENOTSUPP)
