@@ -40,7 +40,9 @@ cp "$TMP/lib0.so" "$TMP/lib.so"
 cat >"$TMP/twice" <<-END
 	#!/bin/sh
 	$TMP/run $TMP/lib.so; echo first \$? >>$TMP/status
-	cat $TMP/lib60.so >$TMP/lib.so
+	head -c 1000 $TMP/lib60.so >$TMP/lib.so
+	sleep 0.1
+	tail -c +1001 $TMP/lib60.so >>$TMP/lib.so
 	sleep 0.2
 	$TMP/run $TMP/lib.so; echo second \$? >>$TMP/status
 	$TMP/run $TMP/lib.so; echo third \$? >>$TMP/status

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "targets/rewritten.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "kernel/loader.h"
 #include "kernel/traced.h"
@@ -8,6 +9,9 @@
 #include "steps/find.h"
 #include "targets/step_sites.h"
 #include "targets/steps_found.h"
+
+/* Without a change for so long, the next one is another writing. */
+#define SETTLED_NS NS_PER_S
 
 /*
  * Those of Python are markers in the library that is injected; they stay. Of the others each may
@@ -24,14 +28,14 @@ static uint64_t find_kinds(const struct steps_found *found)
 	return kinds;
 }
 
-bool rewritten_turn(const struct live *live)
+void rewritten_turn(struct rewritten *rewritten, const struct live *live, uint64_t now_ns)
 {
 	const char *name = uprobes__rewritten(loader__uprobes(live->loader));
 	struct traced *traced;
 	uint64_t kinds;
 
 	if (!name)
-		return false;
+		return;
 	kinds = find_kinds(live->found);
 	step_sites__switch_off(live->sites, kinds);
 	steps_found__give_up(live->found, kinds);
@@ -39,8 +43,9 @@ bool rewritten_turn(const struct live *live)
 		target_seen__forget(traced->seen);
 		traced->rescan = true;
 	}
-	log_warn("%s was written anew in place: all probes are removed, and step functions are "
-		 "searched again",
-		 name);
-	return true;
+	if (now_ns >= rewritten->changed_ns + SETTLED_NS)
+		log_warn("%s was written anew in place: all probes are removed, and step "
+			 "functions are searched again",
+			 name);
+	rewritten->changed_ns = now_ns;
 }

@@ -9,10 +9,15 @@
 
 #include "targets/live.h"
 
+/* {0} at first. */
+struct rewritten {
+	uint64_t changed_ns;
+};
+
 /*
- * Call every few milliseconds. If there is such a file, it says so, removes all probes, and has all
- * processes searched again: true.
+ * Call every few milliseconds. If there is such a file, removes all probes and has all processes
+ * searched again. It is said when the writing begins: it may take long.
  */
-bool rewritten_turn(const struct live *live);
+void rewritten_turn(struct rewritten *rewritten, const struct live *live, uint64_t now_ns);
 
 #endif

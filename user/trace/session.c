@@ -163,6 +163,7 @@ struct session {
 	struct intervals intervals;
 	uint64_t lost_threads; /* as of the last rescan */
 	struct late_files late_files;
+	struct rewritten rewritten;
 	struct hint_wait hint;
 	struct text_check text_check;
 	VEC(struct torch_export) torch; /* to be given away */
@@ -674,8 +675,7 @@ void session__poll(struct session *session)
 	now_ns = clock_ns(CLOCK_MONOTONIC);
 	look_at_clock(session, now_ns);
 	steps_found__beat(session->live.found, now_ns);
-	if (rewritten_turn(&session->live))
-		session->rescan_ns = 0;
+	rewritten_turn(&session->rewritten, &session->live, now_ns);
 	late_engines__turn(session->live.late, now_ns);
 	step_sites__turn(session->live.sites, now_ns);
 	step_guard__turn(session->guard, now_ns, &session->cost);
