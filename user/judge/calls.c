@@ -409,7 +409,8 @@ static const struct {
 	[CAUSE_SIGNAL_STORM] = {"signal_storm", "find out who sends the signals (a profiler's "
 						"timer?), or block them on this thread"},
 	[CAUSE_SLEEP] = {"sleep", "find out what the step waits for: a poll or sleep inside a step "
-				  "is latency by design"},
+				  "is latency by design, and a loop of them waits for another "
+				  "thread or process"},
 	[CAUSE_OTHER_CALLS] = {"other_calls", "look up the named call: this tool has no group for "
 					      "it"},
 	[CAUSE_LATE_THREAD] = {"late_thread",
