@@ -16,7 +16,9 @@
 
 #define LINKS_MAX 16
 /* Processes come and go: then the search is made again, if anybody waits. */
-#define KEPT_NS	 (30 * NS_PER_S)
+#define KEPT_NS (30 * NS_PER_S)
+/* The same where a memory map was locked for a moment. */
+#define AGAIN_NS NS_PER_S
 #define ENDS_MAX 8
 /* Processes that are looked at: the nearest in the tree, then those with the nearest ids. */
 #define SEARCH_MAX    1024
@@ -33,6 +35,7 @@ struct search {
 	uint32_t tgid;	       /* 0: the place is free */
 	uint64_t key;	       /* which of the process's links of that way */
 	uint64_t begun_ns;
+	uint64_t kept_ns; /* for so long it is not made again */
 	uint64_t used_ns;
 	uint64_t spent_ns;
 	shared_memory_vec memory; /* FBT_PEER_MEMORY, FBT_PEER_FUTEX: what they share */
@@ -132,6 +135,13 @@ static bool is_nap(const char *name)
 	       !strcmp(name, "pselect6");
 }
 
+bool peer_links__is_nap(const struct peer_links *links, uint32_t nr)
+{
+	const char *name = syscall_name(links->arch, nr);
+
+	return name && is_nap(name);
+}
+
 bool peer_links__may_repeat(const struct peer_links *links, uint32_t nr)
 {
 	const char *name = syscall_name(links->arch, nr);
@@ -195,6 +205,15 @@ static bool contains(const pid_vec *ids, uint32_t id)
 	return false;
 }
 
+static bool is_known(const struct search *search, uint32_t tgid)
+{
+	for (size_t i = 0; i < search->known_count; i++) {
+		if (search->known[i].tgid == tgid)
+			return true;
+	}
+	return false;
+}
+
 /* Parent, children and siblings. */
 static void find_relatives(uint32_t tgid, pid_vec *relatives)
 {
@@ -208,8 +227,8 @@ static void find_relatives(uint32_t tgid, pid_vec *relatives)
 }
 
 /*
- * All other processes, relatives first and then by the distance of their ids. Before them the own
- * one, if it may hold the far end.
+ * All other processes: those that the search before has found, relatives, and then by the distance
+ * of their ids. Before them the own one, if it may hold the far end.
  */
 static void find_order(struct search *search)
 {
@@ -222,9 +241,11 @@ static void find_order(struct search *search)
 	if (processes_ids(&ids))
 		goto out;
 	vec_for_each (id, &ids) {
-		struct ordered item = {distance(*id, search->tgid), *id};
+		struct ordered item = {distance(*id, search->tgid) + 1, *id};
 
 		if (contains(&relatives, *id))
+			item.distance = 1;
+		if (is_known(search, *id))
 			item.distance = 0;
 		if (*id != search->tgid && *id != (uint32_t)getpid() && vec_push(&ordered, item))
 			goto out;
@@ -240,13 +261,17 @@ out:
 	vec_free(&ids);
 }
 
-/* The memory by which others may be found. False: there is none. */
+/* The memory by which others may be found. False: there is none. Its map may be locked just now. */
 static bool find_memory(struct search *search, const struct target *target)
 {
 	const struct shared_memory *at;
 	struct shared_memory one;
 
-	if (maps_are_locked(search->tgid) || !shared_memory_read(search->tgid, &search->memory))
+	if (maps_are_locked(search->tgid)) {
+		search->kept_ns = AGAIN_NS;
+		return false;
+	}
+	if (!shared_memory_read(search->tgid, &search->memory))
 		return false;
 	if (target->way != FBT_PEER_FUTEX)
 		return true;
@@ -281,6 +306,7 @@ static void begin(struct search *search, const struct peer_wait *wait, const str
 	search->tgid = wait->tgid;
 	search->key = target->key;
 	search->begun_ns = now_ns;
+	search->kept_ns = KEPT_NS;
 	search->end_count = target->end_count;
 	memcpy(search->ends, target->ends, sizeof(search->ends));
 	/* Without memory in common there is nothing to search: the link is known to be empty. */
@@ -306,18 +332,21 @@ struct peer_link *peer_links__find(struct peer_links *links, const struct peer_w
 		if (search->used_ns < oldest->used_ns)
 			oldest = search;
 	}
-	if (!is_of(oldest, wait, &target) || now_ns >= oldest->begun_ns + KEPT_NS)
+	if (!is_of(oldest, wait, &target) || now_ns >= oldest->begun_ns + oldest->kept_ns)
 		begin(oldest, wait, &target, now_ns);
 	oldest->used_ns = now_ns;
 	return &oldest->link;
 }
 
-static bool is_other_side(const struct search *search, uint32_t tgid)
+static bool is_other_side(struct search *search, uint32_t tgid)
 {
 	if (search->end_count)
 		return far_ends_are_held(tgid, search->ends, search->end_count);
-	return !maps_are_locked(tgid) &&
-	       shared_memory_is_mapped(tgid, search->memory.items, search->memory.count);
+	if (maps_are_locked(tgid)) {
+		search->kept_ns = AGAIN_NS;
+		return false;
+	}
+	return shared_memory_is_mapped(tgid, search->memory.items, search->memory.count);
 }
 
 static struct peer_process known_process(const struct search *search, uint32_t tgid,

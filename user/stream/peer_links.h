@@ -56,6 +56,10 @@ struct peer_link *peer_links__find(struct peer_links *links, const struct peer_w
 /* Whether a wait may be a row of such calls, with code of the thread between them. */
 bool peer_links__may_repeat(const struct peer_links *links, uint32_t nr);
 
+/* Whether it is a call that waits for nothing in particular, as sched_yield, so for memory perhaps.
+ */
+bool peer_links__is_nap(const struct peer_links *links, uint32_t nr);
+
 /* Searches on for that link, for so much CPU time of the tool; at least one process. */
 void peer_link_search(struct peer_link *link, uint64_t most_ns);
 

@@ -29,6 +29,8 @@
 #define SEARCH_NS    (2 * NS_PER_MS)
 /* So many passes without a look at a peer: the step did not wait for it meanwhile. */
 #define PASSES_AWAY 2
+/* Processes for which it is remembered that the search has been made ahead. */
+#define AHEAD_MAX 64
 /* Records of a long wait come less and less often. */
 #define SEND_SHARE 16
 
@@ -72,9 +74,11 @@ struct peers {
 	const struct record_output *output;
 	struct stop_senders *senders;
 	struct peer_links *links;
-	struct cpus tickless; /* CPUs */
-	uint64_t next_ns;     /* of the next look */
-	uint64_t pass;	      /* how often late steps were looked at */
+	struct cpus tickless;	   /* CPUs */
+	uint64_t next_ns;	   /* of the next look */
+	uint64_t pass;		   /* how often late steps were looked at */
+	uint32_t ahead[AHEAD_MAX]; /* processes that were searched ahead, a ring */
+	uint64_t ahead_count;
 	struct watch watches[WATCHES_MAX];
 };
 
@@ -500,6 +504,36 @@ static bool look_at_step(struct peers *peers, uint32_t index, uint64_t now_ns)
 	return peer_link_is_open(link);
 }
 
+/*
+ * Whether it is still to be searched for whom the process of this thread spins. That takes longer
+ * than many a wait, so it is done once while its steps are still as long as usual.
+ */
+static bool is_to_be_searched(const struct peers *peers, const volatile struct fbt_slot *slot)
+{
+	uint64_t step_start_ns = slot->step_start_ns, start_ns = slot->start_ns;
+
+	if (!step_start_ns || start_ns < step_start_ns || slot->state != FBT_SLOT_LIVE ||
+	    !peer_links__is_nap(peers->links, slot->nr))
+		return false;
+	for (size_t i = 0; i < AHEAD_MAX && i < peers->ahead_count; i++) {
+		if (peers->ahead[i] == slot->tgid)
+			return false;
+	}
+	return true;
+}
+
+static void look_ahead(struct peers *peers, const volatile struct fbt_slot *slot, uint64_t now_ns)
+{
+	const struct peer_wait wait = {
+		.tgid = slot->tgid, .tid = slot->tid, .nr = slot->nr, .may_spin = true};
+	struct peer_link *link = peer_links__find(peers->links, &wait, now_ns);
+
+	if (link && peer_link_is_open(link))
+		peer_link_search(link, SEARCH_NS);
+	else
+		peers->ahead[peers->ahead_count++ % AHEAD_MAX] = wait.tgid;
+}
+
 void peers__look(struct peers *peers, uint64_t now_ns)
 {
 	uint32_t used = slots_used(peers->shared);
@@ -512,6 +546,10 @@ void peers__look(struct peers *peers, uint64_t now_ns)
 	drop_watches(peers);
 	peers->pass++;
 	for (uint32_t i = 1; i < used; i++) {
+		if (is_to_be_searched(peers, &peers->shared->slots[i])) {
+			looked = true;
+			look_ahead(peers, &peers->shared->slots[i], now_ns);
+		}
 		if (!is_late(&peers->shared->slots[i], now_ns))
 			continue;
 		looked = true;
