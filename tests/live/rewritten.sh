@@ -53,6 +53,8 @@ run_tool -f --step rewritten_step -- "$TMP/twice"
 wait "$TOOL"
 is 'each run ends well' "$(tr '\n' ' ' <"$TMP/status")" 'first 0 second 0 third 0 '
 is 'that is said once' "$(grep -c 'lib.so was written anew in place' "$OUT.err")" 1
+# Before the first library is found there may be intervals.
+seen='[s for s in S if s["kind"] == "rewritten_step"]'
 fact 'and the steps of all runs are seen' \
-	'len(S) == 300 and all(s["end"] == "return" for s in S) and len({s["pid"] for s in S}) == 3'
+	"len($seen) == 300 and all(s['end'] == 'return' for s in $seen) and len({s['pid'] for s in $seen}) == 3"
 finish

@@ -162,13 +162,6 @@ static void end_leaving(struct leaving *leaving)
 	free(leaving);
 }
 
-static void clear_file(struct probed_file *file)
-{
-	if (file->fd >= 0)
-		close(file->fd);
-	free(file->name);
-}
-
 void uprobes__free(struct uprobes *uprobes)
 {
 	if (!uprobes)
@@ -176,8 +169,6 @@ void uprobes__free(struct uprobes *uprobes)
 	uprobes__detach(uprobes, 0, 0);
 	while (uprobes->leaving.count)
 		end_leaving(uprobes->leaving.items[--uprobes->leaving.count]);
-	vec_for_each (file, &uprobes->files)
-		clear_file(file);
 	vec_free(&uprobes->files);
 	vec_free(&uprobes->leaving);
 	vec_free(&uprobes->attached);
@@ -214,12 +205,27 @@ static size_t split(struct uprobes *uprobes, uint64_t mask, uint64_t value)
 	return kept;
 }
 
+static void clear_file(struct probed_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->name);
+}
+
+/* Without probes no file is of interest, such as our own one after the calibration. */
+static void keep_attached(struct uprobes *uprobes, size_t kept)
+{
+	uprobes->attached.count = kept;
+	while (!kept && uprobes->files.count)
+		clear_file(&uprobes->files.items[--uprobes->files.count]);
+}
+
 void uprobes__detach(struct uprobes *uprobes, uint64_t mask, uint64_t value)
 {
 	size_t kept = split(uprobes, mask, value);
 
 	detach_together(uprobes->attached.items + kept, uprobes->attached.count - kept);
-	uprobes->attached.count = kept;
+	keep_attached(uprobes, kept);
 }
 
 static void end_those_that_have_left(struct uprobes *uprobes)
@@ -265,7 +271,7 @@ void uprobes__detach_later(struct uprobes *uprobes, uint64_t mask, uint64_t valu
 	end_those_that_have_left(uprobes);
 	if (count && !leave(uprobes, first, count))
 		detach_together(first, count);
-	uprobes->attached.count = kept;
+	keep_attached(uprobes, kept);
 }
 
 static int create_link(struct link_create_attr *attr)

@@ -69,7 +69,8 @@ void uprobes__detach_later(struct uprobes *uprobes, uint64_t mask, uint64_t valu
 
 /*
  * The name of a file that has or had probes in all processes, and was written anew in place since
- * it was first probed, or since this was last asked; NULL: there is none. The kernel keeps probes
+ * it was first probed, or since this was last asked; NULL: there is none. Valid until probes are
+ * detached. The kernel keeps probes
  * by inode and offset, so it puts them into other code of the processes that map the new file: the
  * caller is to detach them.
  */

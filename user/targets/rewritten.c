@@ -36,6 +36,11 @@ void rewritten_turn(struct rewritten *rewritten, const struct live *live, uint64
 
 	if (!name)
 		return;
+	/* The name goes with the last probe. */
+	if (now_ns >= rewritten->changed_ns + SETTLED_NS)
+		log_warn("%s was written anew in place: all probes are removed, and step "
+			 "functions are searched again",
+			 name);
 	kinds = find_kinds(live->found);
 	step_sites__switch_off(live->sites, kinds);
 	steps_found__give_up(live->found, kinds);
@@ -43,9 +48,5 @@ void rewritten_turn(struct rewritten *rewritten, const struct live *live, uint64
 		target_seen__forget(traced->seen);
 		traced->rescan = true;
 	}
-	if (now_ns >= rewritten->changed_ns + SETTLED_NS)
-		log_warn("%s was written anew in place: all probes are removed, and step "
-			 "functions are searched again",
-			 name);
 	rewritten->changed_ns = now_ns;
 }
