@@ -352,9 +352,9 @@ static int attach_perf(struct uprobes *uprobes, const struct bpf_program *progra
 /* 0, also if it is watched already, or -errno. */
 static int watch_file(struct uprobes *uprobes, int fd, const char *name)
 {
-	struct probed_file file = {.fd = -1};
+	struct probed_file file = {.fd = -1}, *added;
 	struct stat status;
-	int err = -ENOMEM;
+	int err;
 
 	if (fstat(fd, &status))
 		return -errno;
@@ -365,14 +365,18 @@ static int watch_file(struct uprobes *uprobes, int fd, const char *name)
 	file.device = status.st_dev;
 	file.inode = status.st_ino;
 	file.stamp = file_stamp_of(fd);
-	file.name = strdup(name);
-	file.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (file.fd < 0)
-		err = -errno;
-	else if (file.name)
-		err = vec_push(&uprobes->files, file);
+	err = vec_push(&uprobes->files, file);
 	if (err)
-		clear_file(&file);
+		return err;
+	added = &uprobes->files.items[uprobes->files.count - 1];
+	added->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (added->fd < 0)
+		err = -errno;
+	added->name = strdup(name);
+	if (!err && !added->name)
+		err = -ENOMEM;
+	if (err)
+		clear_file(&uprobes->files.items[--uprobes->files.count]);
 	return err;
 }
 
