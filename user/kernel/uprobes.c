@@ -15,9 +15,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/file_stamp.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "steps/image.h"
 
 #define UPROBE_MULTI_RETURN 1
 /* Most threads that close links at the same time. */
@@ -404,12 +404,10 @@ int uprobes__attach(struct uprobes *uprobes, const struct bpf_program *program, 
 	int err = tgid ? 0 : watch_file(uprobes, fd, name);
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (err)
-		;
-	else if (uprobes->multi)
+	if (!err && uprobes->multi)
 		err = attach_multi(uprobes, bpf_program__fd(program), path, places, count, tgid,
 				   at_return);
-	else
+	else if (!err)
 		err = attach_perf(uprobes, program, path, places, count, tgid, at_return);
 	while (err && uprobes->files.count > files)
 		clear_file(&uprobes->files.items[--uprobes->files.count]);

@@ -68,11 +68,10 @@ void uprobes__detach(struct uprobes *uprobes, uint64_t mask, uint64_t value);
 void uprobes__detach_later(struct uprobes *uprobes, uint64_t mask, uint64_t value);
 
 /*
- * The name of a file that has or had probes in all processes, and was written anew in place since
- * it was first probed, or since this was last asked; NULL: there is none. Valid until probes are
- * detached. The kernel keeps probes
- * by inode and offset, so it puts them into other code of the processes that map the new file: the
- * caller is to detach them.
+ * The name of a file with probes in all processes that was written anew in place since it was first
+ * probed, or since this was last asked; NULL: there is none. The kernel keeps probes by inode and
+ * offset, so it puts them into other code of the processes that map the new file: the caller is to
+ * detach them. The name is valid until then.
  */
 const char *uprobes__rewritten(struct uprobes *uprobes);
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file_stamp.h"
 #include "base/log.h"
 #include "base/memfd.h"
 #include "base/vec.h"

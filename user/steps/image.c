@@ -2,6 +2,7 @@
 #include "steps/image.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "proc/open.h"
 #include "elf/symbol_files.h"
@@ -358,4 +360,21 @@ uint64_t image_nearest(const struct image *image, uint64_t address)
 	if (elf_fdes_find(&image->fdes, image->elf, address, &fde) != -EBADMSG)
 		start = fde.start;
 	return symbol && symbol->address > start ? symbol->address : start;
+}
+
+struct file_stamp file_stamp_of(int fd)
+{
+	struct statx file = {0};
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MTIME | STATX_SIZE, &file))
+		return (struct file_stamp){0};
+	return (struct file_stamp){
+		.bytes = file.stx_size,
+		.written_ns = (uint64_t)file.stx_mtime.tv_sec * NS_PER_S + file.stx_mtime.tv_nsec,
+	};
+}
+
+bool file_stamps_are_equal(struct file_stamp a, struct file_stamp b)
+{
+	return a.bytes == b.bytes && a.written_ns == b.written_ns;
 }

@@ -79,4 +79,18 @@ int debug_file_check(const char *path, bool quiet);
 /* Whether the file at path has the build-id of file. */
 bool debug_file_fits(const char *path, const struct elf_file *file);
 
+/*
+ * By what it is seen that a file was written anew, under the same inode: cp onto a library that no
+ * process has mapped, rsync --inplace, some linkers. What was read from it before is then wrong.
+ */
+struct file_stamp {
+	uint64_t bytes;
+	uint64_t written_ns; /* Unix time */
+};
+
+/* As far as this machine knows: no file server is asked, as it may hang. {0, 0} if it fails. */
+struct file_stamp file_stamp_of(int fd);
+
+bool file_stamps_are_equal(struct file_stamp a, struct file_stamp b);
+
 #endif

@@ -113,6 +113,17 @@ static void add_tick(struct fixture *fixture, uint32_t tgid, uint64_t n, int64_t
 	add(fixture, make_tokens(tgid, n * 10 * MS + tgid, n * 10 * MS + 2 * MS, tokens));
 }
 
+/* All ticks of both ranks, of which the second one makes fewer. */
+static void add_all_ticks(struct fixture *fixture, uint64_t count0, uint64_t count1)
+{
+	for (uint64_t n = 1; n <= count0; n++) {
+		add_tick(fixture, RANK0, n, 1);
+		if (n <= count1)
+			add_tick(fixture, RANK1, n, 1);
+	}
+	flush(fixture);
+}
+
 static void assert_pairs(const struct fixture *fixture, size_t from, size_t count)
 {
 	for (size_t i = from; i < from + count; i++) {
@@ -146,16 +157,10 @@ static void ticks_without_a_counterpart_are_counted_at_the_end(void **state)
 {
 	struct fixture *fixture = *state;
 
-	for (uint64_t n = 1; n <= 200; n++) {
-		add_tick(fixture, RANK0, n, 1);
-		if (n <= 40)
-			add_tick(fixture, RANK1, n, 1);
-	}
-	flush(fixture);
+	add_all_ticks(fixture, 200, 40);
 	/* Of the 40th pair one tick had no room any more. */
 	assert_int_equal(fixture->count, 39);
 	assert_pairs(fixture, 0, 39);
-	/* The latest one may have lacked its counterpart only because the window ended. */
 	assert_int_equal(fixture->left, 1 + 160);
 }
 
@@ -500,14 +505,11 @@ static void what_a_living_rank_lacks_at_the_end_is_no_iteration(void **state)
 {
 	struct fixture *fixture = *state;
 
-	for (uint64_t n = 1; n <= 30; n++) {
-		add_tick(fixture, RANK0, n, 1);
-		if (n <= 20)
-			add_tick(fixture, RANK1, n, 1);
-	}
-	flush(fixture);
+	add_all_ticks(fixture, 30, 20);
 	assert_int_equal(fixture->count, 20);
 	assert_pairs(fixture, 0, 20);
+	/* The latest one may have lacked its counterpart only because the window ended. */
+	assert_int_equal(fixture->left, 9);
 }
 
 /* A rank that makes no more steps. */
