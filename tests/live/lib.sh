@@ -23,11 +23,20 @@ undo()
 	:
 }
 
+# keep_evidence STATUS: leaves $TMP of a failed test in the folder KEEP_FAILED, under the test's name
+keep_evidence()
+{
+	[ -n "${KEEP_FAILED:-}" ] && [ "$1" != 0 ] && [ "$1" != 77 ] || return 0
+	mkdir -p "$KEEP_FAILED"
+	# A pipe that a test has made is copied as one, not read.
+	cp -R "$TMP" "$KEEP_FAILED/$(basename "$0" .sh).$$"
+}
+
 # A background job that is killed before it has reset its shell's traps runs them. That is not the
 # end of the test.
 clean_up()
 {
-	local pids
+	local status=$? pids
 
 	[ "$BASHPID" = $$ ] || return
 	pids=$(jobs -p)
@@ -35,6 +44,7 @@ clean_up()
 	[ -z "$pids$ANSWERS" ] || kill -9 $pids $ANSWERS 2>/dev/null
 	wait 2>/dev/null
 	undo
+	keep_evidence "$status"
 	rm -rf "$TMP"
 }
 trap clean_up EXIT
