@@ -8,7 +8,7 @@
 go_first FBT
 steps=$(at_length 100000 500000)
 start_program clock "$steps"
-attach --step clock_step --detail steps --record "$OUT.capture"
+attach --step clock_step --detail steps --trace none --profile none --record "$OUT.capture"
 go
 wait "$ENGINE"
 stop_tool
@@ -33,8 +33,8 @@ for step in steps:
 far = [step for step in wrong if abs(step[0] - step[1] - step[2]) > 150000]
 good = (len(steps) >= 0.9 * truth["steps"] and len(wrong) <= len(steps) / 2000 and
         len(far) <= len(steps) / 20000)
-print("# %d of %d steps are wrong, %d calls were held up: %s" %
-      (len(wrong), len(steps), truth["held"], wrong[:20]))
+print("# %d of %d steps of %d are wrong, %d calls were held up: %s" %
+      (len(wrong), len(steps), truth["steps"], truth["held"], wrong[:20]))
 print("%sok - the CPU time of each step is its length" % ("" if good else "not "))
 sys.exit(not good)
 END
