@@ -275,11 +275,11 @@ wait_for()
 	local tries=$(($1 * 50))
 
 	shift
-	while ! "$@" && [ $tries -gt 0 ]; do
+	# Not asked again once it was so: what holds now and then has held.
+	until "$@"; do
+		[ $((tries--)) -gt 0 ] || return 1
 		sleep 0.02
-		tries=$((tries - 1))
 	done
-	"$@"
 }
 
 # go_first VARIABLE…: gives the programs named by these variables a real-time priority, if allowed
