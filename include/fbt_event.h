@@ -483,6 +483,8 @@ struct fbt_code {
  */
 #define FBT_STACK_APART 512
 #define FBT_STACK_MOVED 1024
+/* The thread ran on, outside of its call, while its stack was read: functions may be wrong. */
+#define FBT_STACK_RAN 8192
 /* It is not of a call: the step was found computing so, outside of calls. */
 #define FBT_STACK_SAMPLED 2048
 

@@ -410,6 +410,8 @@ void frames_describe_some(const struct fbt_stack *whole, const struct window *wi
 		line_add(&line, " <- ... (the stack is cut off)");
 	if (stack.header.flags & FBT_STACK_GUESSED)
 		line_add(&line, " (by frame pointers)");
+	if (stack.header.flags & FBT_STACK_RAN)
+		line_add(&line, " (it ran on: some may be wrong)");
 	add_apart(&line, &stack, window, apart, most);
 }
 

@@ -30,7 +30,7 @@ void look_stack(const struct fbt_look_thread *thread, struct fbt_stack *stack)
 	*stack = (struct fbt_stack){
 		.header.flags =
 			thread->header.flags & (FBT_STACK_CUT | FBT_STACK_LOST | FBT_STACK_GUESSED |
-						FBT_STACK_APART | FBT_STACK_MOVED),
+						FBT_STACK_APART | FBT_STACK_MOVED | FBT_STACK_RAN),
 		.tgid = thread->tgid,
 		.tid = thread->tid,
 		.start_ns = thread->start_ns,

@@ -270,6 +270,9 @@ static void make_thread(const struct look *look, const struct look_wait *wait, s
 		thread->header.flags |= FBT_LOOK_SPIN;
 	if (codes && !is_unchanged(look, task))
 		thread->header.flags |= FBT_LOOK_SAMPLE;
+	/* From where an interrupt has met it, it has run on while its stack was read. */
+	if (codes && wait->is_spin && !index && !task->was_called)
+		thread->header.flags |= FBT_STACK_RAN;
 	if (in_call) {
 		thread->header.flags |= FBT_LOOK_IN_CALL;
 		thread->nr = (uint32_t)(task->seen.nr >= 0 && task->seen.nr < FBT_NR_COUNT

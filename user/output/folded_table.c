@@ -94,6 +94,8 @@ static void put_marks(FILE *out, const struct folded_stack *stack)
 		put_frame(out, "[cut off]");
 	if (stack->flags & FBT_STACK_GUESSED)
 		put_frame(out, "[by frame pointers]");
+	if (stack->flags & FBT_STACK_RAN)
+		put_frame(out, "[ran meanwhile]");
 }
 
 /* The step function itself is the outermost frame of a whole stack: it is not said twice. */

@@ -183,6 +183,8 @@ static size_t list_frames(struct perfetto_file *file, const struct window *windo
 		frames[count++] = mark_number(file, "[cut off]");
 	if (stack->header.flags & FBT_STACK_GUESSED)
 		frames[count++] = mark_number(file, "[by frame pointers]");
+	if (stack->header.flags & FBT_STACK_RAN)
+		frames[count++] = mark_number(file, "[ran meanwhile]");
 	for (uint32_t i = stack->count; i; i--) {
 		if (i == apart && i < stack->count)
 			frames[count++] = mark_number(file, "[not joined]");
