@@ -31,7 +31,7 @@ int BPF_PROG(explain_switch, bool preempt, struct task_struct *prev, struct task
 	if (!preempt && !is_runnable(prev))
 		return 0;
 	slot = find_thread(prev->pid, &index);
-	if (slot && slot->step_start_ns)
+	if (slot && is_watched(slot))
 		begin_wait(slot, index, prev, cpu, now ? now : bpf_ktime_get_ns());
 	return 0;
 }
@@ -43,7 +43,7 @@ int BPF_PROG(explain_wakeup, struct task_struct *task)
 	__u32 index;
 	struct fbt_slot *slot = find_thread(task->pid, &index);
 
-	if (slot && slot->step_start_ns)
+	if (slot && is_watched(slot))
 		begin_wait(slot, index, task, cpu_of((__u64)task), bpf_ktime_get_ns());
 	return 0;
 }

@@ -4,6 +4,10 @@
  * the thread is woken, or loses its CPU; it ends when the thread is switched in. Meanwhile each
  * switch on that CPU charges the task that ran.
  *
+ * The same for threads that usually compute, or have made a step wait before, while they are in no
+ * step: a step may wait for one of them. Each of their waits is a record of its own, as it is not
+ * known yet of which step it will be a part.
+ *
  * Every switch of the machine comes by here. Where nobody waits, it costs three look-ups.
  *
  * cpu_waits has the slots of those that wait for a CPU. Places are taken and given back by an
@@ -16,7 +20,7 @@
 #include <bpf/bpf_core_read.h>
 #include "threads.bpf.h"
 
-/* Threads that wait for one CPU and are looked at. */
+/* Threads that wait for one CPU and are looked at: of those in steps, and of others. */
 #define WAITERS 4
 
 /* Of FBT_TAKERS, the places of threads of the process: the others are for other processes. */
@@ -26,12 +30,12 @@
 #define TAKEN_SEND_NS 100000
 
 struct cpu_waits {
-	__u32 slot[WAITERS]; /* 0: none */
+	__u32 slot[2 * WAITERS]; /* 0: none; those in steps first */
 };
 
-/* The waits of a slot's thread in its step that are in no record yet. */
+/* The waits of a slot's thread in its step that are in no record yet, or one outside of steps. */
 struct taken {
-	__u64 step_ns;	  /* when the step began */
+	__u64 of_ns;	  /* when the step began, or the wait */
 	__u64 task;	  /* address of the thread; 0: it does not wait */
 	__u64 begin_ns;	  /* of the wait */
 	__u64 charged_ns; /* up to then it is known who ran */
@@ -96,23 +100,33 @@ static __always_inline void leave_list(__u32 cpu, __u32 index)
 	if (!waits)
 		return;
 #pragma unroll
-	for (int i = 0; i < WAITERS; i++)
-		__sync_val_compare_and_swap(&waits->slot[i], index, 0);
+	for (int i = 0; i < 2 * WAITERS; i++) {
+		if (*(volatile __u32 *)&waits->slot[i] == index)
+			__sync_val_compare_and_swap(&waits->slot[i], index, 0);
+	}
 }
 
 /* false: the list is full. Then it is not known who runs. */
-static __always_inline bool join_list(__u32 cpu, __u32 index)
+static __always_inline bool join_list(__u32 cpu, __u32 index, bool is_outside)
 {
 	struct cpu_waits *waits = bpf_map_lookup_elem(&cpu_waits, &cpu);
+	__u32 *place;
 
 	if (!waits)
 		return false;
+	place = is_outside ? &waits->slot[WAITERS] : &waits->slot[0];
 #pragma unroll
 	for (int i = 0; i < WAITERS; i++) {
-		if (!__sync_val_compare_and_swap(&waits->slot[i], 0, index))
+		if (!__sync_val_compare_and_swap(&place[i], 0, index))
 			return true;
 	}
 	return false;
+}
+
+/* Whether anybody will ask who had the CPU. */
+static __always_inline bool is_watched(const struct fbt_slot *slot)
+{
+	return slot->step_start_ns || slot->computes || slot->is_awaited;
 }
 
 /* Called under the lock of the CPU's queue. */
@@ -120,13 +134,15 @@ static __always_inline void begin_wait(struct fbt_slot *slot, __u32 index, struc
 				       __u32 cpu, __u64 now)
 {
 	struct taken *taken = bpf_map_lookup_elem(&taken_by, &index);
-	__u64 step_ns = slot->step_start_ns;
+	bool is_outside = !slot->step_start_ns;
+	__u64 of_ns = is_outside ? now : slot->step_start_ns;
 
-	if (!taken || !step_ns || taken->task == (__u64)task)
+	if (!taken || taken->task == (__u64)task)
 		return;
-	if (taken->step_ns != step_ns) {
+	if (taken->of_ns != of_ns) {
 		__builtin_memset(&taken->sum, 0, sizeof(taken->sum));
-		taken->step_ns = step_ns;
+		taken->of_ns = of_ns;
+		taken->sum.header.flags = is_outside ? FBT_TAKEN_OUTSIDE : 0;
 	}
 	taken->begin_ns = now;
 	taken->charged_ns = now;
@@ -136,12 +152,13 @@ static __always_inline void begin_wait(struct fbt_slot *slot, __u32 index, struc
 	taken->task = (__u64)task;
 	/* Only on a list it is noticed that a thread which is woken while it still runs does not
 	 * wait. */
-	if (!join_list(cpu, index))
+	if (!join_list(cpu, index, is_outside))
 		taken->task = 0;
 }
 
 static __always_inline void send_taken(struct taken *taken, const struct fbt_slot *slot)
 {
+	__u16 flags = taken->sum.header.flags;
 	struct fbt_taken *record;
 
 	if (taken->sum.waited_ns < TAKEN_SEND_NS)
@@ -152,13 +169,13 @@ static __always_inline void send_taken(struct taken *taken, const struct fbt_slo
 		return;
 	__builtin_memcpy(record, &taken->sum, sizeof(*record));
 	record->header.type = FBT_EVENT_TAKEN;
-	record->header.flags = 0;
 	record->header.size = sizeof(*record);
 	record->tgid = slot->tgid;
 	record->tid = slot->tid;
-	record->start_ns = taken->step_ns;
+	record->start_ns = taken->of_ns;
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	__builtin_memset(&taken->sum, 0, sizeof(taken->sum));
+	taken->sum.header.flags = flags;
 }
 
 /* Of a wait that is long enough for a record of its own, and was for one CPU all the time. */
@@ -285,7 +302,7 @@ __noinline int charge_waiter(__u32 index, __u32 cpu, __u64 now)
 	leave_list(cpu, index);
 	taken->cpu = present;
 	store_barrier();
-	join_list(present, index);
+	join_list(present, index, taken->sum.header.flags & FBT_TAKEN_OUTSIDE);
 	return 0;
 }
 
@@ -297,7 +314,7 @@ static __always_inline void charge_waiters(__u32 cpu, __u64 *now)
 	if (!waits)
 		return;
 #pragma unroll
-	for (int i = 0; i < WAITERS; i++) {
+	for (int i = 0; i < 2 * WAITERS; i++) {
 		__u32 index = *(volatile __u32 *)&waits->slot[i];
 
 		if (!index)

@@ -43,9 +43,19 @@ struct fbt_taker {
 #define FBT_TAKERS 6
 
 /*
+ * In fbt_taken.header.flags: of a thread that is not in the step. From bpf/ it is one wait, which
+ * begins at start_ns.
+ */
+#define FBT_TAKEN_OUTSIDE 1
+
+/*
  * Who had the CPUs that the thread of the next step waited for: that step is of this thread and
  * begins at start_ns. Sent right before it, if --explain was looking and the thread has waited. The
  * parts sum up to waited_ns at most; of the rest it is not known who ran.
+ *
+ * With FBT_TAKEN_OUTSIDE, the same of another thread of the process during the next step, which is
+ * of any thread and begins at start_ns. Of a wait that began before the step or ends after it, each
+ * taker has the same part as of the whole wait.
  */
 struct fbt_taken {
 	struct fbt_header header;

@@ -213,7 +213,8 @@ struct fbt_slot {
 	 */
 	__u64 use_seen_ns;
 	__u64 use_ran_ns;
-	__u64 computes;
+	__u32 computes;
+	__u32 is_awaited; /* by the loader: a step has waited for the thread while it had no CPU */
 	struct fbt_late late;  /* what its own step has found */
 	__u64 step_lost_calls; /* lost_calls when the step began */
 	__u64 step_others_ns;  /* fbt_target_state sum when the step began */

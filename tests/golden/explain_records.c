@@ -76,6 +76,7 @@ static void write_taken(struct events *events)
 	taken->idle_ns = line_take_time(&events->line, "idle", 0);
 	taken->other_ns = line_take_time(&events->line, "other", 0);
 	taken->cpu = (uint32_t)line_take_number(&events->line, "cpu", 0);
+	taken->header.flags = (uint16_t)line_take_number(&events->line, "flags", 0);
 	while (by && *by && taken->count < FBT_TAKERS) {
 		add_taker(taken, by);
 		by = strchr(by, ',');

@@ -10,6 +10,7 @@
  * own      a thread of the engine, "fbt_own", does the same
  * hog+own  both do, one after the other
  * hog+crew the same, and its own threads are ten, each for a tenth of the time
+ * worker   the same to a thread "fbt_worker", for which the step spins on another CPU
  * pipe     the step waits 30 ms for "fbt_feeder", another process, which writes to a pipe
  * socket   the same by TCP, within the machine
  * timer    the step waits as long for a timerfd
@@ -41,17 +42,19 @@
 
 #include "program.h"
 
-#define MS	    1000000ull
-#define WORK_NS	    (2 * MS)
-#define TAKEN_NS    (40 * MS)
-#define STEPS_MAX   100000
-#define SLOW_MAX    1000
-#define REST_US	    2500
-#define LATE_US	    30000
-#define COMPUTED_NS (80 * MS)
-#define FIRST_SLOW  70
-#define TURN_STEPS  80
-#define CREW	    10
+#define MS	  1000000ull
+#define WORK_NS	  (2 * MS)
+#define TAKEN_NS  (40 * MS)
+#define STEPS_MAX 100000
+#define SLOW_MAX  1000
+#define REST_US	  2500
+/* The worker computes for most of its time. */
+#define WORKER_REST_US 1500
+#define LATE_US	       30000
+#define COMPUTED_NS    (80 * MS)
+#define FIRST_SLOW     70
+#define TURN_STEPS     80
+#define CREW	       10
 
 /* Shared with the process that takes the CPU. */
 struct shared {
@@ -60,13 +63,23 @@ struct shared {
 	_Atomic int tid;
 };
 
+/* The thread for which steps spin. */
+struct worker {
+	_Atomic uint64_t done; /* steps */
+	_Atomic int tid;
+	int request; /* 0: there is none */
+	int cpu;
+};
+
 struct engine {
 	struct shared *shared;
 	int request;
 	int first;  /* the same for the own thread before a hog; 0: there is none */
 	int next;   /* whom that thread asks to go on when it has done */
 	int answer; /* what the step reads from; 0: it does not */
-	int cpu;
+	int cpu;    /* which is taken */
+	int step_cpu;
+	struct worker worker;
 	int pid;	   /* of who takes the CPU */
 	uint64_t taken_ns; /* each time */
 	const char *mode;
@@ -103,12 +116,16 @@ static void compute(uint64_t ns)
 		;
 }
 
-/* How long this thread has waited for a CPU. */
-static uint64_t run_delay_ns(void)
+/* How long the thread that is kept off its CPU has waited for one. */
+static uint64_t run_delay_ns(const struct engine *engine)
 {
 	unsigned long long cpu = 0, delay = 0;
-	FILE *file = fopen("/proc/thread-self/schedstat", "re");
+	char path[64] = "/proc/thread-self/schedstat";
+	FILE *file;
 
+	if (engine->worker.tid)
+		snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", engine->worker.tid);
+	file = fopen(path, "re");
 	if (file && fscanf(file, "%llu %llu", &cpu, &delay) != 2)
 		delay = 0;
 	if (file)
@@ -153,6 +170,40 @@ static void *own_thread(void *ctx)
 	prctl(PR_SET_NAME, "fbt_own");
 	take_turns(ctx);
 	return NULL;
+}
+
+/* Part of each step: for longer than the step's own. */
+static void *work(void *ctx)
+{
+	struct engine *engine = ctx;
+	struct worker *worker = &engine->worker;
+	uint64_t count;
+
+	prctl(PR_SET_NAME, "fbt_worker");
+	pin(engine->cpu, 1);
+	worker->tid = gettid();
+	while (read(worker->request, &count, sizeof(count)) == sizeof(count)) {
+		compute(2 * WORK_NS);
+		worker->done++;
+	}
+	return NULL;
+}
+
+/* On the next CPU that the program may use, with the hog. */
+static void begin_worker(struct engine *engine)
+{
+	cpu_set_t set;
+	pthread_t thread;
+
+	must(!sched_getaffinity(0, sizeof(set), &set), "sched_getaffinity");
+	do {
+		engine->cpu = (engine->cpu + 1) % CPU_SETSIZE;
+	} while (!CPU_ISSET(engine->cpu, &set));
+	must(engine->cpu != engine->step_cpu, "a second CPU");
+	engine->worker.request = eventfd(0, EFD_CLOEXEC);
+	must(!pthread_create(&thread, NULL, work, engine), "pthread_create");
+	while (!engine->worker.tid)
+		usleep(1000);
 }
 
 /* Two ends of a connection within the machine. */
@@ -253,7 +304,7 @@ static void begin_taker(struct engine *engine)
 	if (!strcmp(engine->mode, "own")) {
 		engine->pid = getpid();
 		must(!pthread_create(&thread, NULL, own_thread, engine), "pthread_create");
-	} else if (!strncmp(engine->mode, "hog", 3)) {
+	} else if (!strncmp(engine->mode, "hog", 3) || engine->worker.tid) {
 		engine->pid = fork();
 		must(engine->pid >= 0, "fork");
 		if (!engine->pid) {
@@ -310,6 +361,18 @@ void slow_part(void)
 	STAY();
 }
 
+static void step_with_worker(struct engine *engine, int is_slow)
+{
+	uint64_t before = engine->worker.done, one = 1;
+
+	must(write(engine->worker.request, &one, sizeof(one)) == sizeof(one), "write");
+	compute(WORK_NS);
+	if (is_slow)
+		must(write(engine->request, &one, sizeof(one)) == sizeof(one), "write");
+	while (engine->worker.done == before)
+		;
+}
+
 void explained_step(struct engine *engine, int is_slow)
 {
 	const uint64_t one = 1;
@@ -318,6 +381,11 @@ void explained_step(struct engine *engine, int is_slow)
 		usual_part();
 		if (is_slow)
 			slow_part();
+		STAY();
+		return;
+	}
+	if (engine->worker.tid) {
+		step_with_worker(engine, is_slow);
 		STAY();
 		return;
 	}
@@ -353,17 +421,18 @@ static void *run_steps(void *ctx)
 
 	for (uint64_t step = turn->first; step <= turn->last; step++) {
 		int is_slow = step >= FIRST_SLOW && step % turn->every == 0 && slow_count < most;
-		uint64_t taken_ns = engine->shared->taken_ns, delay_ns = run_delay_ns();
+		uint64_t taken_ns = engine->shared->taken_ns, delay_ns = run_delay_ns(engine);
 		uint64_t passed_ns = engine->shared->passed_ns;
 
 		explained_step(engine, is_slow);
 		if (is_slow)
-			slow[slow_count++] = (struct slow){
-				step, engine->shared->taken_ns - taken_ns,
-				engine->shared->passed_ns - passed_ns, run_delay_ns() - delay_ns};
+			slow[slow_count++] =
+				(struct slow){step, engine->shared->taken_ns - taken_ns,
+					      engine->shared->passed_ns - passed_ns,
+					      run_delay_ns(engine) - delay_ns};
 		/* Others have to have a CPU too. */
 		if (strcmp(engine->mode, "quota") != 0)
-			usleep(REST_US);
+			usleep(engine->worker.tid ? WORKER_REST_US : REST_US);
 	}
 	return NULL;
 }
@@ -386,8 +455,9 @@ static void write_truth(const char *path, const struct engine *engine)
 
 	must(file != NULL, "truth");
 	fprintf(file,
-		"{\"pid\": %d, \"taker_pid\": %d, \"taker_tid\": %d, \"cpu\": %d, \"slow\": [",
-		getpid(), engine->pid, engine->shared->tid, engine->cpu);
+		"{\"pid\": %d, \"taker_pid\": %d, \"taker_tid\": %d, \"worker_tid\": %d, "
+		"\"cpu\": %d, \"slow\": [",
+		getpid(), engine->pid, engine->shared->tid, engine->worker.tid, engine->cpu);
 	for (size_t i = 0; i < slow_count; i++)
 		fprintf(file,
 			"%s{\"step\": %llu, \"taken_ns\": %llu, \"passed_ns\": %llu, "
@@ -412,9 +482,11 @@ int main(int argc, char **argv)
 			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	must(engine.shared != MAP_FAILED, "mmap");
 	engine.request = eventfd(0, EFD_CLOEXEC);
-	engine.cpu = sched_getcpu();
+	engine.cpu = engine.step_cpu = sched_getcpu();
+	if (!strcmp(engine.mode, "worker"))
+		begin_worker(&engine);
 	begin_taker(&engine);
-	pin(engine.cpu, strcmp(engine.mode, "quota") ? 1 : 0);
+	pin(engine.step_cpu, strcmp(engine.mode, "quota") ? 1 : 0);
 	wait_for_go();
 	if (!strcmp(engine.mode, "turns"))
 		run_turns(&engine, steps, every);

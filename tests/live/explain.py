@@ -52,7 +52,7 @@ def fact_explained(escalated, explained, least, armed_by=None):
     fact("once one was, all are", not unexplained, (unexplained, explain))
 
 
-if mode in ("hog", "own", "always"):
+if mode in ("hog", "own", "worker", "always"):
     fact_explained(shapes, known, len(slow) if mode == "always" else 2)
     field = "cpu_taken_own_us" if mode == "own" else "cpu_taken_us"
     wrong = {
@@ -74,6 +74,8 @@ if mode in ("hog", "own", "always"):
     # Of a wait that had begun before the look, or was counted in short pieces, the CPU is not known.
     cpus = {shape.get("cpu_taken_cpu") for shape in known.values()}
     fact("for which CPU it waited", truth["cpu"] in cpus and cpus <= {truth["cpu"], None}, known)
+    threads = {shape.get("cpu_taken_from_tid") for shape in known.values()}
+    fact("which thread waited", threads == {truth["worker_tid"] or None}, (threads, truth))
     fact("it is armed at the end", switches.get("state") == "armed", switches)
     fact("the switches that it has cost are counted", switches.get("events", 0) > 100, switches)
     fact("what it missed is counted", switches.get("missed") == len(missed), (switches, len(missed)))

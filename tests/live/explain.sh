@@ -56,6 +56,16 @@ explained hog+crew
 judged hog+crew
 has 'its own threads together' "$OUT.err" ', taken by .*its own threads [0-9.]+ ms'
 
+# A step that spins for a thread which has no CPU.
+if [ "$(nproc)" -ge 2 ]; then
+	explained worker
+	judged worker
+	has 'a worker is named with who took its CPU' "$OUT.err" \
+		'thread [0-9]+ "fbt_worker" had no CPU, taken by fbt_hog \(pid [0-9]+'
+else
+	echo 'SKIP worker: needs two CPUs'
+fi
+
 TAG=_dear FBT_EXPLAIN_LIMIT_PPM=1 explained hog
 has 'too dear: refused, with the price' "$OUT.err" \
 	'^who takes the CPU is not looked at: that would take [0-9.e-]+ % .* more than 0.0001 %'

@@ -650,6 +650,19 @@ static void find_storm(const struct step *step, const struct cause_times *times,
 	cause->kind = CAUSE_SIGNAL_STORM;
 }
 
+/* Who had the CPU of the thread that mostly lacked it. */
+static void find_taken(const struct step *step, struct cause *cause)
+{
+	if (!cause_is_of_other(cause)) {
+		cause->taken = step->taken;
+		return;
+	}
+	vec_for_each (taken, &step->takens) {
+		if (taken->tid == cause->waker.tid)
+			cause->taken = *taken;
+	}
+}
+
 /*
  * Page faults of those that lacked the memory: the step's own, and those of threads for which it
  * waited while they waited for a disk in some of them.
@@ -814,8 +827,8 @@ static void find(const struct window *window, const struct step *step,
 		name_spun_for(step, times, cause);
 	if (cause->kind == CAUSE_PAGE_FAULTS || cause->kind == CAUSE_MEMORY_LIMIT)
 		cause->fault_sites = step->fault_sites;
-	if (cause->kind == CAUSE_RUN_QUEUE && !cause_is_of_other(cause))
-		cause->taken = step->taken;
+	if (cause->kind == CAUSE_RUN_QUEUE)
+		find_taken(step, cause);
 }
 
 void cause_find(const struct window *window, const struct step *step,

@@ -148,7 +148,10 @@ struct cause {
 	struct fbt_woken woken;
 	/* PAGE_FAULTS, MEMORY_LIMIT: where, of the whole step; header.type 0: not known. */
 	struct fbt_fault_sites fault_sites;
-	/* RUN_QUEUE: who had the CPU meanwhile, of the whole step; header.type 0: not known. */
+	/*
+	 * RUN_QUEUE: who had the CPU meanwhile, of the whole step; if cause_is_of_other, that of
+	 * waker.tid. header.type 0: not known.
+	 */
 	struct fbt_taken taken;
 	/* GPU_TRANSFER: time_ns of the step's total, and what the step had copied. */
 	uint64_t total_ns;

@@ -193,6 +193,7 @@ static int hold(struct evidence *evidence, struct lane *lane, struct step *step)
 	held->step.peers = (peer_vec){0};
 	held->step.looks = (look_vec){0};
 	held->step.wokens = (woken_vec){0};
+	held->step.takens = (taken_vec){0};
 	evidence->calls += step->calls.count;
 	memset(&step->calls, 0, sizeof(step->calls));
 	return 0;

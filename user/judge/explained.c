@@ -25,9 +25,6 @@ bool cause_explained_by(const struct cause *cause, enum fbt_explain *kind, bool 
 {
 	switch (cause->kind) {
 	case CAUSE_RUN_QUEUE:
-		/* The thread that had no CPU was another one. */
-		if (cause_is_of_other(cause))
-			return false;
 		*kind = FBT_EXPLAIN_SWITCHES;
 		*is_explained = has_taken(&cause->taken);
 		return true;

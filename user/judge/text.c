@@ -479,20 +479,26 @@ static void add_wait(struct line *line, const struct cause *cause)
 
 	line_add(line, "waited %s", cause->estimated ? "about " : "");
 	add_time(line, cause->time_ns);
-	if (taken->header.type == FBT_EVENT_TAKEN && taken->cpu && taken->waited_ns >= most_ns)
+	if (taken->header.type == FBT_EVENT_TAKEN && taken->cpu && taken->waited_ns >= most_ns &&
+	    !cause_is_of_other(cause))
 		line_add(line, " for CPU %" PRIu32, taken->cpu - 1);
 	else
 		line_add(line, " for a CPU");
 	add_usual(line, cause);
 }
 
-/* "about 31.0 ms (usually none): thread 7331 "worker" had no CPU, and the step spun for it" */
+/*
+ * "about 31.0 ms (usually none): thread 7331 "worker" had no CPU, taken by stress-ng (pid 8) 30.9
+ * ms, and the step seems …"
+ */
 static void add_starved(struct line *line, const struct cause *cause, const struct window *window)
 {
 	add_measured(line, "about", cause);
 	line_add(line, ": ");
 	look_add_thread(line, cause->waker.tid, window);
-	line_add(line, " had no CPU, and the step seems to have spun meanwhile");
+	line_add(line, " had no CPU");
+	taken_describe(line, &cause->taken);
+	line_add(line, ", and the step seems to have spun meanwhile");
 }
 
 /* "…: the CPU limit of its cgroup, 2.00 CPUs in each 100 ms, was reached 3 times" */

@@ -18,6 +18,9 @@
 #include "model/stop_table.h"
 #include "model/woken_table.h"
 
+/* Other threads of one step, of which it is known who took their CPU. */
+#define TAKENS_MAX 8
+
 struct assembler {
 	struct assembler_output output;
 	struct window *window;
@@ -35,6 +38,7 @@ struct assembler {
 	struct fbt_stalls stalls;     /* those of the next step */
 	struct fbt_gap gap;	      /* the one before the next step */
 	struct fbt_taken taken;	      /* that of the next step */
+	taken_vec takens;	      /* and those of other threads */
 	struct fbt_samples samples;   /* the same */
 	struct fbt_fault_sites sites; /* the same */
 	struct woken_table wokens;
@@ -84,6 +88,7 @@ void assembler__free(struct assembler *assembler)
 	stack_table_clear(&assembler->stacks);
 	look_table_clear(&assembler->looks);
 	woken_table_clear(&assembler->wokens);
+	vec_free(&assembler->takens);
 	window__free(assembler->window);
 	free(assembler);
 }
@@ -253,6 +258,32 @@ static bool is_of(const struct fbt_step *record, uint32_t tgid, uint32_t tid, ui
 	       !(record->header.flags & FBT_STEP_POLL);
 }
 
+/* Those of other threads, which belong to this step or to none. */
+static void join_takens(struct assembler *assembler, struct step *step)
+{
+	const struct fbt_step *record = &step->record;
+
+	vec_for_each (taken, &assembler->takens) {
+		if (is_of(record, taken->tgid, record->tid, taken->start_ns))
+			(void)vec_push(&step->takens, *taken);
+	}
+	assembler->takens.count = 0;
+}
+
+static int push_taken(struct assembler *assembler, const struct fbt_taken *taken)
+{
+	if (!(taken->header.flags & FBT_TAKEN_OUTSIDE)) {
+		assembler->taken = *taken;
+		return 0;
+	}
+	/* Their step was lost. */
+	if (assembler->takens.count && assembler->takens.items[0].start_ns != taken->start_ns)
+		assembler->takens.count = 0;
+	if (assembler->takens.count == TAKENS_MAX)
+		return 0;
+	return vec_push(&assembler->takens, *taken);
+}
+
 /*
  * What was looked at on demand: who had the CPUs that the step waited for, and samples. The latest
  * records belong to this step or to none.
@@ -272,6 +303,7 @@ static void join_looked_at(struct assembler *assembler, struct step *step)
 		step->fault_sites = *sites;
 	taken->header.type = samples->header.type = sites->header.type = 0;
 	taken->tid = samples->tid = sites->tid = 0;
+	join_takens(assembler, step);
 }
 
 static int push_step(struct assembler *assembler, const struct fbt_step *record)
@@ -487,8 +519,7 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		assembler->sites = *(const struct fbt_fault_sites *)event;
 		return 0;
 	case FBT_EVENT_TAKEN:
-		assembler->taken = *(const struct fbt_taken *)event;
-		return 0;
+		return push_taken(assembler, (const struct fbt_taken *)event);
 	case FBT_EVENT_STOP:
 		stop_table_add(&assembler->stops, (const struct fbt_stop *)event);
 		return 0;

@@ -17,6 +17,7 @@ void step_clear(struct step *step)
 	vec_free(&step->peers);
 	vec_free(&step->looks);
 	vec_free(&step->wokens);
+	vec_free(&step->takens);
 }
 
 void step_hand_over(struct step *step)
@@ -27,6 +28,7 @@ void step_hand_over(struct step *step)
 	step->peers = (peer_vec){0};
 	step->looks = (look_vec){0};
 	step->wokens = (woken_vec){0};
+	step->takens = (taken_vec){0};
 }
 
 bool step_end_is_late(const struct step *step)

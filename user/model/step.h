@@ -27,6 +27,7 @@ struct step_peer {
 };
 typedef VEC(struct step_peer) peer_vec;
 typedef VEC(struct fbt_woken) woken_vec;
+typedef VEC(struct fbt_taken) taken_vec;
 
 struct step_gpu;
 
@@ -97,6 +98,7 @@ struct step {
 	peer_vec peers;	      /* of a step that took long; as far as known */
 	look_vec looks;	      /* what was seen while such calls were open; each look by depth */
 	woken_vec wokens;     /* who woke it in calls, as far as that was looked at */
+	taken_vec takens;     /* who had the CPUs that other threads of the process waited for */
 	bool calls_truncated; /* some calls, or what is known of them, are missing */
 	bool complete;	      /* nothing of the step was lost or cut off; gpu does not count */
 	bool manual;	      /* the user asked for its escalation */

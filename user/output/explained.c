@@ -4,8 +4,9 @@
 #include "base/clock.h"
 #include "judge/frames.h"
 
-static void add_taken(struct json_fields *fields, const struct fbt_taken *taken)
+static void add_taken(struct json_fields *fields, const struct cause *cause)
 {
+	const struct fbt_taken *taken = &cause->taken;
 	const struct fbt_taker *most = NULL;
 
 	for (uint32_t i = 0; i < taken->count && !most; i++)
@@ -15,6 +16,8 @@ static void add_taken(struct json_fields *fields, const struct fbt_taken *taken)
 	json_fields_uint(fields, "cpu_taken_own_us", taken->own_ns / NS_PER_US);
 	if (taken->cpu)
 		json_fields_uint(fields, "cpu_taken_cpu", taken->cpu - 1);
+	if (cause_is_of_other(cause))
+		json_fields_uint(fields, "cpu_taken_from_tid", taken->tid);
 	if (!most)
 		return;
 	json_fields_string(fields, "cpu_taken_by", most->comm);
@@ -79,7 +82,7 @@ void explained_fields_add(struct json_fields *fields, const struct cause *cause,
 			  const struct window *window, struct explained_names *names)
 {
 	if (cause->taken.header.type == FBT_EVENT_TAKEN && cause->taken.waited_ns)
-		add_taken(fields, &cause->taken);
+		add_taken(fields, cause);
 	if (cause->grown_count)
 		add_grown(fields, cause, window, names);
 	if (cause->fault_sites.header.type == FBT_EVENT_FAULT_SITES && !cause_is_of_other(cause))

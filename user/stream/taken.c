@@ -22,6 +22,16 @@
 #define CPUS_MAX  4
 #define REST_PART 10
 
+/* Waits of threads outside of steps that are kept, the latest ones. */
+#define WAITS_MAX 512
+/* Records come in the order in which waits end, but for what the clocks of CPUs differ by. */
+#define ORDER_NS 1000000
+/* Threads of which the waits during one step are summed up; those with most are sent, … */
+#define OTHERS_MAX  32
+#define OTHERS_SENT 4
+/* … if they have waited for this part of the step. */
+#define OTHERS_PART 16
+
 struct sum {
 	struct step_sum of;
 	uint64_t waited_ns;
@@ -46,6 +56,10 @@ struct cgroup {
 struct taken_sums {
 	const struct record_output *output;
 	struct step_sums *sums;
+	struct fbt_taken waits[WAITS_MAX];
+	uint32_t next_wait;
+	struct sum others[OTHERS_MAX]; /* of the step that is being sent */
+	uint32_t other_count;
 	struct cgroup cgroups[CGROUPS];
 	uint32_t next_cgroup;
 };
@@ -111,13 +125,8 @@ static uint32_t find_cpu(const struct sum *sum)
 	return 0;
 }
 
-void taken_sums__add(struct taken_sums *sums, const struct fbt_taken *taken)
+static void add(struct sum *sum, const struct fbt_taken *taken)
 {
-	const struct step_sum key = {taken->tgid, taken->tid, taken->start_ns};
-	struct sum *sum = step_sums__get(sums->sums, &key);
-
-	if (!sum)
-		return;
 	sum->waited_ns += taken->waited_ns;
 	sum->idle_ns += taken->idle_ns;
 	sum->own_ns += taken->own_ns;
@@ -125,6 +134,20 @@ void taken_sums__add(struct taken_sums *sums, const struct fbt_taken *taken)
 	add_cpu(sum, taken);
 	for (uint32_t i = 0; i < FBT_TAKERS && i < taken->count; i++)
 		add_taker(sum, &taken->takers[i]);
+}
+
+void taken_sums__add(struct taken_sums *sums, const struct fbt_taken *taken)
+{
+	const struct step_sum key = {taken->tgid, taken->tid, taken->start_ns};
+	struct sum *sum;
+
+	if (taken->header.flags & FBT_TAKEN_OUTSIDE) {
+		sums->waits[sums->next_wait++ % WAITS_MAX] = *taken;
+		return;
+	}
+	sum = step_sums__get(sums->sums, &key);
+	if (sum)
+		add(sum, taken);
 }
 
 static int compare_takers(const void *left, const void *right)
@@ -175,9 +198,10 @@ static void clamp(struct fbt_taken *taken)
 	taken->idle_ns = take_u64(taken->idle_ns, &left_ns);
 }
 
-static void send(struct taken_sums *sums, struct sum *sum)
+static void send(struct taken_sums *sums, struct sum *sum, uint16_t flags)
 {
-	struct fbt_taken taken = {.tgid = sum->of.tgid,
+	struct fbt_taken taken = {.header.flags = flags,
+				  .tgid = sum->of.tgid,
 				  .tid = sum->of.tid,
 				  .start_ns = sum->of.start_ns,
 				  .waited_ns = sum->waited_ns,
@@ -204,13 +228,110 @@ static void send(struct taken_sums *sums, struct sum *sum)
 	record_send(sums->output, &taken, sizeof(taken), FBT_EVENT_TAKEN);
 }
 
+static uint64_t end_of(const struct fbt_taken *wait)
+{
+	return add_saturating(wait->start_ns, wait->waited_ns);
+}
+
+static uint64_t part_of(uint64_t ns, double part)
+{
+	return (uint64_t)((double)ns * part);
+}
+
+/* The part of a wait that is in the step. Who had the CPU just then is not known apart. */
+static struct fbt_taken cut_wait(const struct fbt_taken *wait, const struct fbt_step *step)
+{
+	uint64_t begin_ns = max_u64(wait->start_ns, step->start_ns);
+	uint64_t end_ns = min_u64(end_of(wait), step->end_ns);
+	struct fbt_taken cut = *wait;
+	double part;
+
+	cut.waited_ns = sub_saturating(end_ns, begin_ns);
+	if (cut.waited_ns >= wait->waited_ns)
+		return cut;
+	part = (double)cut.waited_ns / (double)wait->waited_ns;
+	cut.idle_ns = part_of(cut.idle_ns, part);
+	cut.own_ns = part_of(cut.own_ns, part);
+	cut.other_ns = part_of(cut.other_ns, part);
+	for (uint32_t i = 0; i < FBT_TAKERS && i < cut.count; i++)
+		cut.takers[i].ns = part_of(cut.takers[i].ns, part);
+	return cut;
+}
+
+/* The sum of a thread. With many, those that have waited recently are the ones that matter. */
+static struct sum *other_of(struct taken_sums *sums, const struct step_sum *of)
+{
+	struct sum *sum;
+
+	for (uint32_t i = 0; i < sums->other_count; i++)
+		if (sums->others[i].of.tid == of->tid)
+			return &sums->others[i];
+	if (sums->other_count == OTHERS_MAX)
+		return NULL;
+	sum = &sums->others[sums->other_count++];
+	*sum = (struct sum){.of = *of};
+	return sum;
+}
+
+static void sum_others(struct taken_sums *sums, const struct fbt_step *step)
+{
+	sums->other_count = 0;
+	for (uint32_t i = 1; i <= WAITS_MAX; i++) {
+		const struct fbt_taken *wait = &sums->waits[(sums->next_wait - i) % WAITS_MAX];
+		const struct step_sum key = {wait->tgid, wait->tid, step->start_ns};
+		struct fbt_taken cut;
+		struct sum *sum;
+
+		if (add_saturating(end_of(wait), ORDER_NS) < step->start_ns)
+			return;
+		if (wait->tgid != step->tgid || wait->tid == step->tid)
+			continue;
+		cut = cut_wait(wait, step);
+		sum = cut.waited_ns ? other_of(sums, &key) : NULL;
+		if (sum)
+			add(sum, &cut);
+	}
+}
+
+/* The one of which it is known that it has waited longest goes first. */
+static struct sum *most_of(struct taken_sums *sums, uint32_t starved_tid)
+{
+	struct sum *most = NULL;
+
+	for (uint32_t i = 0; i < sums->other_count; i++) {
+		struct sum *sum = &sums->others[i];
+
+		if (sum->waited_ns && sum->of.tid == starved_tid)
+			return sum;
+		if (sum->waited_ns && (!most || sum->waited_ns > most->waited_ns))
+			most = sum;
+	}
+	return most;
+}
+
+static void send_others(struct taken_sums *sums, const struct fbt_step *step)
+{
+	uint64_t least_ns = sub_saturating(step->end_ns, step->start_ns) / OTHERS_PART;
+
+	sum_others(sums, step);
+	for (int i = 0; i < OTHERS_SENT; i++) {
+		struct sum *sum = most_of(sums, step->starved_tid);
+
+		if (!sum || sum->waited_ns < least_ns)
+			return;
+		send(sums, sum, FBT_TAKEN_OUTSIDE);
+		sum->waited_ns = 0;
+	}
+}
+
 void taken_sums__send(struct taken_sums *sums, const struct fbt_step *step)
 {
 	struct sum *sum = step_sums__find(sums->sums, step->tid, step->start_ns);
 
+	send_others(sums, step);
 	if (!sum)
 		return;
 	if (sum->waited_ns)
-		send(sums, sum);
+		send(sums, sum, 0);
 	step_sums__drop(sums->sums, sum);
 }

@@ -11,12 +11,16 @@ struct taken_sums;
 struct taken_sums *taken_sums__new(const struct record_output *output);
 void taken_sums__free(struct taken_sums *sums);
 
-/* Some waits of a step, from the kernel side. Without room they are dropped. */
+/*
+ * Some waits of a step, from the kernel side, or one of a thread outside of steps. Without room
+ * they are dropped.
+ */
 void taken_sums__add(struct taken_sums *sums, const struct fbt_taken *taken);
 
 /*
- * Sends the sum of a step, right before the step itself, if it has waited. Names the cgroups of
- * those that took most of the time, as far as they can still be found.
+ * Sends the sum of a step, right before the step itself, if it has waited; and the sums of other
+ * threads of the process that have waited for long meanwhile. Names the cgroups of those that took
+ * most of the time, as far as they can still be found.
  */
 void taken_sums__send(struct taken_sums *sums, const struct fbt_step *step);
 

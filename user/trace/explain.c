@@ -284,6 +284,17 @@ void explain__take_step(struct explain *explain, const struct fbt_step *step)
 		want_samples(explain, step->tid, step->end_ns);
 }
 
+/* From now on it is looked at who takes its CPU. Threads that compute usually are looked at anyway.
+ */
+static void watch_thread(struct explain *explain, uint32_t tid)
+{
+	struct shared *shared = loader__shared(explain->live->loader);
+	const volatile struct fbt_slot *slot = shared_slot_of(shared, tid);
+
+	if (slot)
+		shared->slots[slot - shared->slots].is_awaited = 1;
+}
+
 void explain__note(struct explain *explain, const struct step *step,
 		   const struct escalation *escalation)
 {
@@ -297,6 +308,8 @@ void explain__note(struct explain *explain, const struct step *step,
 	if (explain->live->options->explain == EXPLAIN_OFF ||
 	    !cause_explained_by(&escalation->cause, &kind, &is_explained))
 		return;
+	if (kind == FBT_EXPLAIN_SWITCHES && cause_is_of_other(&escalation->cause))
+		watch_thread(explain, escalation->cause.waker.tid);
 	if (kind == FBT_EXPLAIN_SAMPLES)
 		want_samples(explain, step->record.tid, now_ns);
 	if (kind == FBT_EXPLAIN_FAULTS)

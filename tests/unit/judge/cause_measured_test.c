@@ -344,6 +344,32 @@ static void more_work_may_be_a_wait_for_a_starved_thread(void **state)
 	assert_int_equal(times.ns[CAUSE_RUN_QUEUE], 0);
 }
 
+static void who_took_the_cpu_is_that_of_the_thread_without_one(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 20 * MS}}, times;
+	struct step step = make_step(100 * MS);
+	struct fbt_taken taken = {.header.type = FBT_EVENT_TAKEN, .waited_ns = MS, .tid = 7};
+	struct cause cause;
+
+	step.taken = taken;
+	for (taken.tid = 8; taken.tid < 11; taken.tid++) {
+		taken.idle_ns = taken.tid;
+		assert_int_equal(vec_push(&step.takens, taken), 0);
+	}
+	step.record.header.flags |= FBT_STEP_TEAM_KNOWN;
+	step.record.starved_ns = 70 * MS;
+	step.record.starved_tid = 9;
+	cause_split(*state, &step, &times);
+	cause_blame(&step, 20 * MS, &times);
+	cause_find(*state, &step, &times, &usual, &cause);
+	assert_int_equal(cause.taken.idle_ns, 9);
+	/* Of another one nothing is known: what the step's own thread waited explains nothing. */
+	step.record.starved_tid = 20;
+	cause_find(*state, &step, &times, &usual, &cause);
+	assert_int_equal(cause.taken.header.type, 0);
+	step_clear(&step);
+}
+
 /* Of a team that spins at a barrier, one thread was in a call, and then had no CPU. */
 static void more_work_may_be_a_wait_for_a_thread_in_a_call(void **state)
 {
@@ -475,6 +501,7 @@ int main(void)
 		TEST(timed_faults_take_no_more_than_was_measured),
 		TEST(handlers_are_measured),
 		TEST(more_work_may_be_a_wait_for_a_starved_thread),
+		TEST(who_took_the_cpu_is_that_of_the_thread_without_one),
 		TEST(more_work_may_be_a_wait_for_a_thread_in_a_call),
 		TEST(a_thread_that_a_call_waited_for_is_not_spun_for),
 		TEST(a_step_may_have_spun_for_a_thread_that_was_stopped),

@@ -436,6 +436,19 @@ static void a_thread_that_had_no_cpu_is_named(void **state)
 	check(state, cause,
 	      "about 31.0 ms (usually none): thread 7331 had no CPU, and the step seems to have "
 	      "spun meanwhile");
+	cause.taken = (struct fbt_taken){.header.type = FBT_EVENT_TAKEN,
+					 .waited_ns = 31 * MS,
+					 .cpu = 4,
+					 .count = 1,
+					 .takers = {{.tgid = 8, .ns = 30 * MS, .comm = "hog"}}};
+	check(state, cause,
+	      "about 31.0 ms (usually none): thread 7331 had no CPU, taken by hog (pid 8) 30.0 ms, "
+	      "and the step seems to have spun meanwhile");
+	/* That CPU is not the one that the step's own thread wanted. */
+	cause.estimated = false;
+	check(state, cause,
+	      "waited 31.0 ms for a CPU (usually none), 30.0 ms of it by thread 7331, for which "
+	      "the step waited, taken by hog (pid 8) 30.0 ms");
 }
 
 int main(void)

@@ -131,6 +131,112 @@ static void own_threads_leave_room_for_other_processes(void **state)
 	assert_int_equal(taken->waited_ns, taken->own_ns + 1500);
 }
 
+/* A wait of thread tid of process tgid, outside of steps; a hog had all of it. */
+static void add_outside(struct fixture *fixture, uint32_t tgid, uint32_t tid, uint64_t start_ns,
+			uint64_t ns)
+{
+	const struct fbt_taken taken = {.header.flags = FBT_TAKEN_OUTSIDE,
+					.tgid = tgid,
+					.tid = tid,
+					.start_ns = start_ns,
+					.waited_ns = ns,
+					.count = 1,
+					.takers = {{.tgid = 99, .ns = ns, .comm = "hog"}}};
+
+	taken_sums__add(fixture->sums, &taken);
+}
+
+/* A step of 8 ms; how many records were sent before it. */
+static uint32_t send_long(struct fixture *fixture, uint32_t starved_tid)
+{
+	const struct fbt_step step = {.tgid = 7,
+				      .tid = 8,
+				      .start_ns = 10000000,
+				      .end_ns = 18000000,
+				      .starved_tid = starved_tid};
+	uint32_t before = fixture->keeper.count;
+
+	taken_sums__send(fixture->sums, &step);
+	return fixture->keeper.count - before;
+}
+
+static void waits_of_other_threads_are_summed_up_for_each(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_taken *taken;
+
+	add_outside(fixture, 7, 9, 11000000, 1000000);
+	add_outside(fixture, 7, 10, 11000000, 2000000);
+	add_outside(fixture, 7, 9, 13000000, 2000000);
+	assert_int_equal(send_long(fixture, 0), 2);
+	taken = kept(&fixture->keeper, 0, FBT_EVENT_TAKEN);
+	assert_int_equal(taken->tid, 9);
+	assert_int_equal(taken->start_ns, 10000000);
+	assert_int_equal(taken->header.flags, FBT_TAKEN_OUTSIDE);
+	assert_int_equal(taken->waited_ns, 3000000);
+	assert_int_equal(taken->takers[0].ns, 3000000);
+	taken = kept(&fixture->keeper, 1, FBT_EVENT_TAKEN);
+	assert_int_equal(taken->tid, 10);
+	assert_int_equal(taken->waited_ns, 2000000);
+}
+
+static void of_a_wait_only_what_is_in_the_step_counts(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_taken *taken;
+
+	add_outside(fixture, 7, 9, 6000000, 6000000);
+	add_outside(fixture, 7, 9, 17000000, 4000000);
+	assert_int_equal(send_long(fixture, 0), 1);
+	taken = kept(&fixture->keeper, 0, FBT_EVENT_TAKEN);
+	assert_int_equal(taken->waited_ns, 3000000);
+	assert_in_range(taken->takers[0].ns, 2999990, 3000000);
+	/* It is still there for the next step, which another thread may be in. */
+	assert_int_equal(send_long(fixture, 0), 1);
+}
+
+static void waits_before_the_step_and_of_others_do_not_count(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_outside(fixture, 7, 9, 1000000, 8500000);
+	add_outside(fixture, 7, 8, 11000000, 5000000);
+	add_outside(fixture, 6, 5, 11000000, 5000000);
+	assert_int_equal(send_long(fixture, 0), 0);
+}
+
+static void the_starved_thread_is_among_those_that_are_sent(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint32_t tid = 20; tid < 40; tid++)
+		add_outside(fixture, 7, tid, 11000000, tid == 30 ? 1000000 : 2000000 + tid);
+	assert_int_equal(send_long(fixture, 30), 4);
+	assert_int_equal(
+		((const struct fbt_taken *)kept(&fixture->keeper, 0, FBT_EVENT_TAKEN))->tid, 30);
+	assert_int_equal(
+		((const struct fbt_taken *)kept(&fixture->keeper, 1, FBT_EVENT_TAKEN))->tid, 39);
+}
+
+static void short_waits_of_others_are_not_sent(void **state)
+{
+	add_outside(*state, 7, 9, 11000000, 400000);
+	assert_int_equal(send_long(*state, 9), 0);
+}
+
+/* The oldest give way. */
+static void many_waits_take_the_places_of_others(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_taken *taken;
+
+	for (int i = 0; i < 2000; i++)
+		add_outside(fixture, 7, 9, 10000000 + (uint64_t)i * 1000, 1000);
+	assert_int_equal(send_long(fixture, 0), 1);
+	taken = kept(&fixture->keeper, 0, FBT_EVENT_TAKEN);
+	assert_int_equal(taken->waited_ns, 512000);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -141,6 +247,12 @@ int main(void)
 		TEST(a_wait_for_no_known_cpu_is_one_for_another),
 		TEST(there_may_be_more_cpus_than_are_told_apart),
 		TEST(own_threads_leave_room_for_other_processes),
+		TEST(waits_of_other_threads_are_summed_up_for_each),
+		TEST(of_a_wait_only_what_is_in_the_step_counts),
+		TEST(waits_before_the_step_and_of_others_do_not_count),
+		TEST(the_starved_thread_is_among_those_that_are_sent),
+		TEST(short_waits_of_others_are_not_sent),
+		TEST(many_waits_take_the_places_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
