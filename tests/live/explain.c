@@ -423,8 +423,14 @@ static void *run_steps(void *ctx)
 		int is_slow = step >= FIRST_SLOW && step % turn->every == 0 && slow_count < most;
 		uint64_t taken_ns = engine->shared->taken_ns, delay_ns = run_delay_ns(engine);
 		uint64_t passed_ns = engine->shared->passed_ns;
+		uint64_t cpu_ns = clock_of(CLOCK_THREAD_CPUTIME_ID);
+		uint64_t begin_ns = clock_of(CLOCK_MONOTONIC);
 
 		explained_step(engine, is_slow);
+		if (!strcmp(engine->mode, "compute")) {
+			engine->shared->taken_ns += clock_of(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+			engine->shared->passed_ns += clock_of(CLOCK_MONOTONIC) - begin_ns;
+		}
 		if (is_slow)
 			slow[slow_count++] =
 				(struct slow){step, engine->shared->taken_ns - taken_ns,

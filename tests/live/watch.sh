@@ -98,6 +98,16 @@ kill -HUP "$TOOL"
 wait "$TOOL"
 is 'SIGHUP ends it too' $? 0
 is 'and its tracer' "$(tracer_of "$ENGINE")" ''
+IGNORES=HUP start_watch
+await_log 4 "^watching $ENGINE "
+reloads=$(grep -c '^reload: done' "$LOG")
+kill -HUP "$TOOL"
+kill -USR2 "$TOOL"
+await_log $((reloads + 1)) '^reload: done'
+is 'under nohup SIGHUP does not' $? 0
+kill -TERM "$TOOL"
+wait "$TOOL"
+is 'but SIGTERM does' $? 0
 kill -TERM "$ENGINE"
 wait "$ENGINE"
 

@@ -445,8 +445,19 @@ void otlp_queue_clear(struct otlp_queue *queue)
 	vec_free(&queue->items);
 }
 
-/* Kinds of trouble, each of which is logged once. */
-enum trouble { TROUBLE_FAILED, TROUBLE_REJECTED, TROUBLE_FOREIGN };
+/*
+ * Kinds of trouble, each of which is logged once; the first three again when they come back after
+ * spans were taken, but not more often than each minute.
+ */
+enum trouble {
+	TROUBLE_FAILED,
+	TROUBLE_REFUSED,
+	TROUBLE_FULL,
+	TROUBLE_REJECTED,
+	TROUBLE_FOREIGN,
+};
+#define TROUBLES_AGAIN (1u << TROUBLE_FAILED | 1u << TROUBLE_REFUSED | 1u << TROUBLE_FULL)
+#define AGAIN_NS       (60 * NS_PER_S)
 
 struct otlp_client {
 	const struct otlp_endpoint *endpoint;
@@ -460,6 +471,7 @@ struct otlp_client {
 	uint64_t due_ns;   /* no attempt before this time */
 	bool told_to_wait; /* due_ns is the collector's Retry-After */
 	uint32_t said;	   /* bit n: trouble n was logged */
+	uint64_t again_ns; /* before this time none of TROUBLES_AGAIN is logged again */
 	char reason[REASON_SIZE];
 };
 
@@ -500,6 +512,14 @@ static void set_reason(struct otlp_client *client, const char *reason, const cha
 	snprintf(client->reason, sizeof(client->reason), "%s%s", reason, advice);
 }
 
+static void warn_once(struct otlp_client *client, enum trouble trouble, const char *what,
+		      const char *then)
+{
+	if (!(client->said & 1u << trouble))
+		log_warn("otlp: %s: %s%s", client->endpoint->label, what, then);
+	client->said |= 1u << trouble;
+}
+
 int otlp_client__queue(struct otlp_client *client, char *text, size_t size, uint32_t spans)
 {
 	int err = otlp_queue_push(&client->queue, text, size, spans);
@@ -510,6 +530,7 @@ int otlp_client__queue(struct otlp_client *client, char *text, size_t size, uint
 	client->counts.no_room++;
 	if (!client->reason[0])
 		set_reason(client, "the queue was full", "");
+	warn_once(client, TROUBLE_FULL, "the queue is full", ": spans are lost");
 	return 0;
 }
 
@@ -536,14 +557,6 @@ static int begin_request(struct otlp_client *client)
 	return 0;
 }
 
-static void warn_once(struct otlp_client *client, enum trouble trouble, const char *what,
-		      const char *then)
-{
-	if (!(client->said & 1u << trouble))
-		log_warn("otlp: %s: %s%s", client->endpoint->label, what, then);
-	client->said |= 1u << trouble;
-}
-
 /* Handles a missing answer, or one that asks for a retry. */
 static void take_failure(struct otlp_client *client, uint64_t now_ns, int64_t retry_after_s)
 {
@@ -558,10 +571,15 @@ static void take_failure(struct otlp_client *client, uint64_t now_ns, int64_t re
 	warn_once(client, TROUBLE_FAILED, client->reason, ": trying again");
 }
 
-static void take_success(struct otlp_client *client, const struct otlp_answer *answer)
+static void take_success(struct otlp_client *client, uint64_t now_ns,
+			 const struct otlp_answer *answer)
 {
 	uint64_t spans = otlp_queue_count_spans(&client->queue, client->in_flight);
 
+	if (client->said & TROUBLES_AGAIN && now_ns >= client->again_ns) {
+		client->said &= ~TROUBLES_AGAIN;
+		client->again_ns = now_ns + AGAIN_NS;
+	}
 	client->health->gave_up_ns = 0;
 	client->counts.sent += client->in_flight;
 	client->counts.rejected_spans +=
@@ -590,10 +608,10 @@ static void take_answer(struct otlp_client *client, uint64_t now_ns,
 	client->failures = 0;
 	client->due_ns = 0;
 	if (answer.verdict == OTLP_TAKEN) {
-		take_success(client, &answer);
+		take_success(client, now_ns, &answer);
 	} else {
 		client->counts.refused += client->in_flight;
-		warn_once(client, TROUBLE_FAILED, client->reason, ": not sent again");
+		warn_once(client, TROUBLE_REFUSED, client->reason, ": not sent again");
 	}
 	otlp_queue_drop(&client->queue, client->in_flight);
 }

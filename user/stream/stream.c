@@ -358,7 +358,8 @@ static void send_step(struct stream *stream, struct fbt_ring_step *ring)
 	if (stream->options.steps_max && stream->steps_sent >= stream->options.steps_max)
 		return;
 	name_thread(stream, step->tgid, step->tid);
-	/* Threads for which it may have waited, and which are in no step and no record of a call. */
+	/* Threads for which it may have waited, and which are in no step and no record of a call.
+	 */
 	if (step->starved_tid)
 		name_thread(stream, step->tgid, step->starved_tid);
 	if (step->late_tid)

@@ -122,7 +122,8 @@ static bool is_unit_part(const char *part, size_t length, const char *unit)
 
 	if (length == size && !memcmp(part, unit, size))
 		return true;
-	return !strchr(unit, '.') && length == size + suffix && !memcmp(part, unit, size) &&
+	/* A dot in the name may be that of a version: vllm-llama3.1 is a service. */
+	return length == size + suffix && !memcmp(part, unit, size) &&
 	       !memcmp(part + size, service, suffix);
 }
 

@@ -431,7 +431,8 @@ void target__restart(struct target *target)
 {
 	target->retry_ns = 0;
 	target->failures = 0;
-	target->restarts = target->tracer != 0;
+	/* One that was told to end must not be told again: a second SIGTERM would kill it. */
+	target->restarts = target->tracer && !target->told_ns;
 }
 
 void target__follow(struct target *target, bool follows)

@@ -624,13 +624,16 @@ static int open_loop(struct watch *watch)
 {
 	const struct timespec period = clock_timespec(TURN_NS);
 	const struct itimerspec timer = {period, period};
+	struct sigaction hang_up;
 	sigset_t signals;
 	int err;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
+	/* Under nohup it is ignored, and a signal that is blocked would come all the same. */
+	if (!sigaction(SIGHUP, NULL, &hang_up) && hang_up.sa_handler != SIG_IGN)
+		sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGUSR1);
 	sigaddset(&signals, SIGUSR2);
 	sigaddset(&signals, SIGCHLD);

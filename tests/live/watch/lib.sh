@@ -39,7 +39,7 @@ CAPABILITIES=$(sed -n 's/^CapabilityBoundingSet=\(.*\) CAP_SYS_ADMIN$/\1/p' pack
 start_watch()
 {
 	NOTIFY_SOCKET=@$COMM WATCHDOG_USEC=3000000 setpriv --bounding-set="-all,$CAPABILITIES" \
-		--no-new-privs "$FBT" watch --config "$CONFIG" >>"$LOG" 2>&1 </dev/null &
+		--no-new-privs env ${IGNORES:+--ignore-signal="$IGNORES"} "$FBT" watch --config "$CONFIG" >>"$LOG" 2>&1 </dev/null &
 	TOOL=$!
 	wait_for 20 grep -q 'runs yet\|watching' "$LOG"
 }

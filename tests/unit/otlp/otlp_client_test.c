@@ -17,6 +17,15 @@ static void expect_line(struct collector *collector, const char *part)
 	assert_one_line(collector->errors, part);
 }
 
+static int lines_with(struct collector *collector, const char *part)
+{
+	int count = 0;
+
+	for (const char *at = stderr_text(collector->errors); (at = strstr(at, part)); at++)
+		count++;
+	return count;
+}
+
 static void expect_silence(struct collector *collector)
 {
 	assert_silent(collector->errors);
@@ -275,6 +284,40 @@ static void trouble_is_said_once(void **state)
 	expect_line(collector, "HTTP 429: trying again");
 }
 
+/* A collector that was restarted once, and refuses everything weeks later. */
+static void trouble_that_comes_back_is_said_again(void **state)
+{
+	struct collector *collector = *state;
+
+	open_client(collector, "");
+	offer(collector, "{}", 1);
+	expect_request(collector);
+	answer(collector, "503 x", "");
+	expect_ended(collector, 0, 0, 1);
+	move_to(collector, collector->now_ns, 30000);
+	expect_request(collector);
+	answer(collector, "200 OK", "{}");
+	expect_ended(collector, 1, 0, 1);
+	expect_line(collector, "HTTP 503: trying again");
+	for (int i = 0; i < 3; i++) {
+		offer(collector, "{}", 1);
+		expect_request(collector);
+		answer(collector, "401 x", "");
+		expect_ended(collector, 1, i + 1, 1);
+	}
+	assert_int_equal(lines_with(collector, "HTTP 401: not sent again"), 1);
+	/* Within a minute of the first one that was taken, not again. */
+	offer(collector, "{}", 1);
+	expect_request(collector);
+	answer(collector, "200 OK", "{}");
+	expect_ended(collector, 2, 3, 1);
+	offer(collector, "{}", 1);
+	expect_request(collector);
+	answer(collector, "401 x", "");
+	expect_ended(collector, 2, 4, 1);
+	assert_int_equal(lines_with(collector, "HTTP 401: not sent again"), 1);
+}
+
 static void expect_retry_of(struct collector *collector, const char *bytes)
 {
 	open_client(collector, "");
@@ -401,6 +444,7 @@ static void a_full_queue_loses_the_newest_and_counts(void **state)
 		offer(collector, "1", OTLP_QUEUE_SPANS / 2);
 	assert_int_equal(counts_of(collector)->queued, 3);
 	assert_int_equal(counts_of(collector)->no_room, 1);
+	expect_line(collector, "the queue is full: spans are lost");
 	expect_request(collector);
 	answer(collector, "200 OK", "{}");
 	expect_ended(collector, 2, 0, 0);
@@ -616,6 +660,7 @@ int main(void)
 		TEST(an_impossible_retry_after_is_none),
 		TEST(without_it_the_wait_is_about_a_second),
 		TEST(trouble_is_said_once),
+		TEST(trouble_that_comes_back_is_said_again),
 		TEST(garbage_is_no_answer),
 		TEST(half_an_answer_is_no_answer),
 		TEST(half_a_header_is_no_answer),

@@ -73,6 +73,10 @@ static void units_are_whole_names(void **state)
 	assert_false(cgroups_have_unit(lines, "ll"));
 	assert_false(cgroups_have_unit(lines, "app"));
 	assert_false(cgroups_have_unit(lines, ""));
+	lines = "0::/system.slice/vllm@llama3.1.service\n";
+	assert_true(cgroups_have_unit(lines, "vllm@llama3.1"));
+	assert_true(cgroups_have_unit(lines, "vllm@llama3.1.service"));
+	assert_false(cgroups_have_unit(lines, "vllm@llama3"));
 }
 
 static void users_cannot_make_units(void **state)
