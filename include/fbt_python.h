@@ -44,6 +44,8 @@
 
 /* How long the library keeps functions armed without a word from the tool. */
 #define FBT_PYTHON_LEASE_NS 5000000000ull
+/* The same from the end of a profile of PyTorch on. */
+#define FBT_PYTHON_TORCH_LEASE_NS 20000000000ull
 
 enum fbt_python_phase {
 	FBT_PYTHON_STARTING = 0,

@@ -95,4 +95,6 @@ needed()
 }
 needed 'the probe'
 needed 'the shim' -l "$shim" -e InitializeInjection
+# As the tool does: its thread takes on what the main thread has.
+needed 'the shim, late' -l "$shim" -e ferrum_cupti_attach
 finish

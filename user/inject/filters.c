@@ -134,6 +134,8 @@ static const struct inject_call calls[] = {
 	{CALL(prctl, IGNORED), {PR_SET_NAME, AT}},
 	{CALL(prctl, IGNORED), {PR_SET_TIMERSLACK, 50000}},
 	{CALL(sched_setaffinity, IGNORED), {0, 128, AT}},
+	{CALL(sched_getscheduler, IGNORED), {1}},
+	{CALL(sched_setscheduler, IGNORED), {0, SCHED_OTHER, AT}},
 	{CALL(getpriority, IGNORED), {PRIO_PROCESS, 1}},
 	{CALL(setpriority, IGNORED), {PRIO_PROCESS, 0, 0}},
 	{CALL(futex, NEEDED), {AT, FUTEX_WAIT, 0, AT}},

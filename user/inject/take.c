@@ -229,6 +229,9 @@ static int look_at_filters(const struct inject_thread *thread, char text[INJECT_
 	struct inject_stop *stop;
 	int err = inject_stop__take(&stop, thread, NULL);
 
+	/* -EPERM is what the filters refuse. */
+	if (err == -EPERM)
+		return -EBUSY;
 	if (err)
 		return err;
 	err = check_filters(thread->tid, text);
@@ -272,6 +275,9 @@ void inject_take_look(const struct inject_target *target, struct inject_verdict 
 	}
 	if (err == -EPERM)
 		inject_refuse(verdict, "seccomp", "%s", text);
+	else if (err == -EBUSY)
+		inject_refuse(verdict, "thread",
+			      "it cannot be stopped: is it being traced (strace, gdb)?");
 	else if (err == -EAGAIN)
 		inject_warn(verdict, "thread",
 			    "no thread waits where it can be used at this moment");

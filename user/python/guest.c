@@ -257,12 +257,16 @@ bool python_guest_is_inherited(uint32_t tgid)
 	       maps_search(processes_live_thread(tgid), LIBRARY_NAME, is_library, NULL);
 }
 
-static void beat(struct python_guest *guest)
+static void lease(struct python_guest *guest, uint64_t ns)
 {
 	__atomic_store_n(&guest->page->lease_ns,
-			 clock_ns(CLOCK_MONOTONIC) + (uint64_t)guest->clock_ahead_ns +
-				 FBT_PYTHON_LEASE_NS,
+			 clock_ns(CLOCK_MONOTONIC) + (uint64_t)guest->clock_ahead_ns + ns,
 			 __ATOMIC_RELEASE);
+}
+
+static void beat(struct python_guest *guest)
+{
+	lease(guest, FBT_PYTHON_LEASE_NS);
 }
 
 static int open_guest(struct python_guest **result, uint32_t tgid, bool is_shared, uint32_t *holder)
@@ -505,6 +509,8 @@ void python_guest__want_torch(struct python_guest *guest, const struct python_to
 void python_guest__end_torch(struct python_guest *guest)
 {
 	__atomic_store_n(&guest->page->torch.window, 0, __ATOMIC_RELEASE);
+	/* Until the traces are collected the tool may wait for the last records of a GPU. */
+	lease(guest, FBT_PYTHON_TORCH_LEASE_NS);
 	wake(guest);
 }
 
