@@ -9,6 +9,7 @@
 #include "judge/between.h"
 #include "judge/calls.h"
 #include "judge/peers.h"
+#include "judge/scope.h"
 #include "judge/short_calls.h"
 #include "judge/look.h"
 #include "judge/woken.h"
@@ -72,83 +73,6 @@ static enum cause_kind find_winner(const struct cause_times *times, const struct
 	return growth.ns[winner] ? winner : find_largest(times);
 }
 
-/* Which calls of a step are evidence. */
-struct scope {
-	const struct window *window;
-	const struct step *step;
-	enum cause_kind cause; /* the part */
-	bool claims;
-	bool writes; /* only those that wrote */
-	bool has_command;
-	uint64_t command; /* only those with it */
-};
-
-static bool is_command(const struct call_walk *walk)
-{
-	return walk->rule->traits & CALL_COMMAND && walk->call->header.flags & FBT_CALL_ARGS;
-}
-
-static bool is_in(const struct scope *scope, const struct call_walk *walk)
-{
-	if (walk->cause != scope->cause || (call_walk_is_covered(walk) && !walk->ns))
-		return false;
-	if (scope->writes && (!(walk->rule->traits & CALL_WRITES) || walk->call->ret < 0))
-		return false;
-	return !scope->has_command || (is_command(walk) && walk->call->args[1] == scope->command);
-}
-
-static void begin_scope(const struct scope *scope, struct call_walk *walk)
-{
-	call_walk_begin(walk, scope->window, scope->step, scope->claims);
-}
-
-static bool next_in(const struct scope *scope, struct call_walk *walk)
-{
-	while (call_walk_next(walk)) {
-		if (is_in(scope, walk))
-			return true;
-	}
-	return false;
-}
-
-enum share_key { BY_NUMBER, BY_FILE, BY_COMMAND, BY_LOCK };
-
-static bool find_key(const struct call_walk *walk, enum share_key by, uint64_t *key)
-{
-	const struct fbt_call *call = walk->call;
-
-	switch (by) {
-	case BY_NUMBER:
-		*key = call->nr;
-		return true;
-	case BY_FILE:
-		*key = call->file;
-		return call->file != 0;
-	case BY_COMMAND:
-		*key = call->args[1];
-		return is_command(walk);
-	case BY_LOCK:
-		*key = call->args[0];
-		return walk->rule->traits & CALL_FUTEX && call->header.flags & FBT_CALL_ARGS;
-	}
-	return false;
-}
-
-static struct top_key find_share(const struct scope *scope, enum share_key by)
-{
-	struct top_keys top;
-	struct call_walk walk;
-	uint64_t key;
-
-	top_keys_clear(&top);
-	begin_scope(scope, &walk);
-	while (next_in(scope, &walk)) {
-		if (find_key(&walk, by, &key))
-			top_keys_add_many(&top, key, walk.ns, call_count(walk.call));
-	}
-	return top_keys_largest(&top);
-}
-
 /* Bytes that a call moved, mapped or gave back. end: of the heap, 0 if it is not known yet. */
 static uint64_t bytes_of(const struct call_walk *walk, uint64_t *end)
 {
@@ -173,8 +97,8 @@ static void count_calls(const struct scope *scope, struct cause *cause)
 	uint64_t end = 0;
 
 	cause->blocked_known = true;
-	begin_scope(scope, &walk);
-	while (next_in(scope, &walk)) {
+	scope_begin(scope, &walk);
+	while (scope_next(scope, &walk)) {
 		cause->calls = add_saturating(cause->calls, call_count(walk.call));
 		cause->blocked_known &=
 			(walk.call->header.flags & (FBT_CALL_ARGS | FBT_CALL_RUN)) != 0;
@@ -183,24 +107,34 @@ static void count_calls(const struct scope *scope, struct cause *cause)
 	}
 }
 
+/* Who held another lock, and for how long, says nothing of this one. */
+static void name_lock(struct scope *scope, struct cause *cause)
+{
+	struct top_key share = scope_share(scope, BY_LOCK);
+
+	cause->lock = share.key;
+	scope->has_lock = cause->kind == CAUSE_LOCK_CONTENTION && share.calls;
+	scope->lock = share.key;
+}
+
 static void name_shares(struct scope *scope, struct cause *cause)
 {
-	struct top_key share = find_share(scope, BY_NUMBER);
+	struct top_key share = scope_share(scope, BY_NUMBER);
 
 	cause->nr = (uint32_t)share.key;
 	cause->nr_calls = share.calls;
 	cause->nr_ns = share.ns;
 	if (cause->kind == CAUSE_LOCK_CONTENTION || cause->kind == CAUSE_LATE_THREAD)
-		cause->lock = find_share(scope, BY_LOCK).key;
+		name_lock(scope, cause);
 	if (cause->kind == CAUSE_DRIVER_CALLS) {
-		share = find_share(scope, BY_COMMAND);
+		share = scope_share(scope, BY_COMMAND);
 		cause->command = share.key;
 		cause->command_calls = share.calls;
 		cause->command_ns = share.ns;
 		scope->has_command = share.calls != 0;
 		scope->command = cause->command;
 	}
-	share = find_share(scope, BY_FILE);
+	share = scope_share(scope, BY_FILE);
 	cause->file = (uint32_t)share.key;
 	cause->file_calls = share.calls;
 	cause->file_ns = share.ns;
@@ -215,12 +149,12 @@ static void find_tiny_writes(struct scope *scope, struct cause *cause)
 	uint64_t calls = 0, bytes = 0, ns = 0, all_ns = 0, even_ns = 0, end = 0;
 	struct call_walk walk;
 
-	begin_scope(scope, &walk);
-	while (next_in(scope, &walk))
+	scope_begin(scope, &walk);
+	while (scope_next(scope, &walk))
 		all_ns = add_saturating(all_ns, walk.ns);
 	scope->writes = true;
-	begin_scope(scope, &walk);
-	while (next_in(scope, &walk)) {
+	scope_begin(scope, &walk);
+	while (scope_next(scope, &walk)) {
 		calls++;
 		bytes = add_saturating(bytes, bytes_of(&walk, &end));
 		ns = add_saturating(ns, walk.ns);
@@ -228,8 +162,8 @@ static void find_tiny_writes(struct scope *scope, struct cause *cause)
 	scope->writes = calls >= TINY_WRITES_MIN && bytes / calls < TINY_BYTES;
 	if (!scope->writes)
 		return;
-	begin_scope(scope, &walk);
-	while (next_in(scope, &walk)) {
+	scope_begin(scope, &walk);
+	while (scope_next(scope, &walk)) {
 		if (walk.ns / TINY_FACTOR <= ns / calls)
 			even_ns = add_saturating(even_ns, walk.ns);
 	}
@@ -310,10 +244,10 @@ static void find_waker(const struct scope *scope, struct cause *cause)
 	    (cause->kind == CAUSE_MEMORY_LIMIT && scope->cause == CAUSE_COMPUTE))
 		return;
 	top_keys_clear(&top);
-	begin_scope(scope, &walk);
+	scope_begin(scope, &walk);
 	while (call_walk_next(&walk)) {
 		ns = ended_ns(&walk, scope->cause, &row);
-		if (ns)
+		if (ns && !scope_has_other_lock(scope, &walk))
 			top_keys_add(&top, walk.wake->waker_tid, ns);
 		all_ns = add_saturating(all_ns, ns);
 	}
@@ -323,12 +257,13 @@ static void find_waker(const struct scope *scope, struct cause *cause)
 	cause->waker.tid = (uint32_t)top_keys_largest(&top).key;
 	row = 0;
 	top_keys_clear(&top);
-	begin_scope(scope, &walk);
+	scope_begin(scope, &walk);
 	while (call_walk_next(&walk)) {
 		uint64_t before_ns = walk.is_gil ? row : 0;
 
 		ns = ended_ns(&walk, scope->cause, &row);
-		if (!ns || walk.wake->waker_tid != cause->waker.tid)
+		if (!ns || walk.wake->waker_tid != cause->waker.tid ||
+		    scope_has_other_lock(scope, &walk))
 			continue;
 		add_wait(cause, &walk, ns, before_ns, &longest_ns);
 		/* What is compared with it is the sum over all waits too. */
@@ -471,8 +406,8 @@ static void find_woken(const struct scope *scope, struct cause *cause)
 	struct call_walk walk;
 	uint64_t longest_ns = 0;
 
-	begin_scope(scope, &walk);
-	while (next_in(scope, &walk)) {
+	scope_begin(scope, &walk);
+	while (scope_next(scope, &walk)) {
 		if (walk.ns <= longest_ns)
 			continue;
 		longest_ns = walk.ns;
@@ -495,14 +430,15 @@ static void find_stack(const struct scope *scope, struct cause *cause)
 	while (call_walk_next(&walk)) {
 		uint64_t ns = waited_ns(&walk, scope->cause);
 
-		if (ns <= longest_ns)
+		if (ns <= longest_ns || scope_has_other_lock(scope, &walk))
 			continue;
 		longest_ns = ns;
 		set_stacks(scope, &walk, cause);
 	}
-	if (!cause->stack.count && longest_ns < cause->nr_ns / 2)
-		short_calls_stack(scope->window, scope->step, scope->claims, scope->cause,
-				  cause->nr, &cause->stack);
+	if (longest_ns < cause->nr_ns / 2 &&
+	    short_calls_stack(scope->window, scope->step, scope->claims, scope->cause, cause->nr,
+			      &cause->stack))
+		cause->waker_stack = (struct fbt_stack){0};
 }
 
 static void add_spin(struct cause *cause, const struct spin *spin, const struct wait *longest)
@@ -523,7 +459,7 @@ static struct wait find_waits(const struct scope *scope, struct cause *cause)
 	struct call_walk walk;
 
 	between_begin(&between, scope->window, scope->step);
-	begin_scope(scope, &walk);
+	scope_begin(scope, &walk);
 	while (call_walk_next(&walk)) {
 		const struct spin *spin = &between.spin;
 		struct wait wait = {.start_ns = walk.call->start_ns, .traits = walk.rule->traits};
@@ -789,14 +725,19 @@ static void find(const struct window *window, const struct step *step,
 	cause->kind = scope.cause = over_ns ? find_largest(&own) : find_winner(&own, usual);
 	cause->time_ns = own.ns[cause->kind];
 	cause->usual_ns = usual->ns[cause->kind];
-	cause->fault_wait_ns = add_saturating(parts.ns[STEP_DISK_WAIT], times->worker_fault_ns);
+	cause->fault_wait_ns =
+		add_saturating(step_disk_wait_ns(step, &parts), times->worker_fault_ns);
 	name_mapping(step, cause);
 	cause->estimated = is_estimated(times, cause);
 	cause->stop = step->stop;
 	cause->stop_sender = step->stop_sender;
 	cause->stalls = step->stalls.record;
 	cause->step_tid = step->record.tid;
-	cause->covered_ns = cause->kind == CAUSE_COMPUTE ? times->covered_ns : 0;
+	if (cause->kind == CAUSE_COMPUTE) {
+		cause->covered_ns = times->covered_ns;
+		cause->elsewhere_ns = add_saturating(times->covered_ns, times->worker_ns);
+		cause->elsewhere_usual_ns = add_saturating(usual->covered_ns, usual->worker_ns);
+	}
 	add_counts(step, times, cause);
 	if (cause->kind == CAUSE_COMPUTE && !step_calls_known(step))
 		cause->kind = CAUSE_UNKNOWN;
@@ -873,7 +814,8 @@ bool cause_has_stop(const struct cause *cause)
 
 bool cause_is_of_other(const struct cause *cause)
 {
-	uint64_t ns = add_saturating(cause->waker.ns, cause->covered_ns);
+	uint64_t ns =
+		max_u64(add_saturating(cause->waker.ns, cause->covered_ns), cause->elsewhere_ns);
 
 	return ns && ns >= cause->time_ns / 2;
 }

@@ -63,7 +63,10 @@ struct cause {
 	uint32_t worker_minor_faults; /* … and all others of these threads meanwhile */
 	uint32_t signals;
 	uint32_t threads_made;
-	uint64_t covered_ns;	/* COMPUTE: of time_ns, waiting for the GPU while that worked */
+	uint64_t covered_ns; /* COMPUTE: of time_ns, waiting for the GPU while that worked */
+	/* COMPUTE: of time_ns, with covered_ns what all other threads computed; and usually. */
+	uint64_t elsewhere_ns;
+	uint64_t elsewhere_usual_ns;
 	uint64_t fault_wait_ns; /* of the step, measured: waiting for a disk in page faults */
 	/* Of the step's page faults, if they were timed: what took most of the time. */
 	bool faults_timed;

@@ -336,7 +336,9 @@ static uint64_t usually_over_ns(const struct class_history *history, const struc
 	uint64_t usual_ns = class_history__usual_ns(history);
 	uint64_t grown_ns = sub_saturating(verdict->actual_ns, usual_ns);
 
-	return verdict->budget_given && grown_ns < usual_ns / USUAL_PART && grown_ns < over_ns / 2
+	/* Of another class it is not known what is usual here. */
+	return verdict->budget_given && !verdict->nearest && grown_ns < usual_ns / USUAL_PART &&
+			       grown_ns < over_ns / 2
 		       ? over_ns
 		       : 0;
 }

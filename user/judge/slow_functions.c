@@ -204,17 +204,19 @@ static void find_grown(const struct profile *profile, const struct fbt_samples *
 		       struct cause *cause)
 {
 	bool has_usual = profile->samples[NORMAL] >= SLOW_FUNCTIONS_LEAST && !cause->is_usual;
-	uint64_t usual_ns = has_usual ? cause->usual_ns : 0;
-	uint64_t least_ns = (cause->time_ns - usual_ns) / GROWN_PART;
+	/* No sample has what other threads or the GPU did meanwhile. */
+	uint64_t own_ns = sub_saturating(cause->time_ns, cause->elsewhere_ns);
+	uint64_t own_usual_ns = sub_saturating(cause->usual_ns, cause->elsewhere_usual_ns);
+	uint64_t usual_ns = has_usual ? own_usual_ns : 0;
+	uint64_t least_ns = sub_saturating(own_ns, usual_ns) / GROWN_PART;
 
-	if (profile->samples[SLOW] < SLOW_FUNCTIONS_LEAST || cause->time_ns <= usual_ns)
+	if (profile->samples[SLOW] < SLOW_FUNCTIONS_LEAST || own_ns <= usual_ns)
 		return;
-	/* No sample has what another thread or the GPU did meanwhile. */
 	if (cause_is_of_other(cause))
 		return;
 	cause->grown_usual = usual_ns != 0;
 	for (uint32_t i = 0; i < profile->count; i++) {
-		uint64_t slow_ns = slow_share_of(profile, i, own, cause->time_ns);
+		uint64_t slow_ns = slow_share_of(profile, i, own, own_ns);
 		uint64_t normal_ns = share_of(profile, NORMAL, i, usual_ns);
 
 		if (profile->functions[i].code && slow_ns > normal_ns &&

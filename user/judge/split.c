@@ -192,7 +192,7 @@ static void split_hidden(const struct window *window, const struct step *step,
 	 */
 	if (step_calls_known(step))
 		give(times, CAUSE_OFF_CPU, parts.ns[STEP_OFF_CPU], left_ns);
-	give(times, CAUSE_PAGE_FAULTS, parts.ns[STEP_DISK_WAIT], left_ns);
+	give(times, CAUSE_PAGE_FAULTS, step_disk_wait_ns(step, &parts), left_ns);
 	give(times, CAUSE_SIGNAL_STORM, handlers_ns(&step->record), left_ns);
 	give(times, CAUSE_PAGE_FAULTS, faults_ns(window, step), left_ns);
 	give(times, CAUSE_GARBAGE_COLLECTION, step_gc_ns(step, &parts), left_ns);

@@ -821,7 +821,10 @@ static void add_flaw(struct line *line, const struct cause *cause)
 	if (cause->calls_partial)
 		line_add(line, "; some calls were lost");
 	else if (!cause->calls_known)
-		line_add(line, "; the calls were not recorded");
+		line_add(line, cause->kind == CAUSE_LOCK_CONTENTION
+				       ? "; the calls were not recorded: it may have waited for "
+					 "threads that computed"
+				       : "; the calls were not recorded");
 	if (cause->gpu_lost)
 		line_add(line, "; GPU records are missing: the GPU may have worked meanwhile");
 }

@@ -164,6 +164,15 @@ void step_split(const struct step *step, struct step_parts *parts)
 	parts->stops_known = ns[STEP_STOPPED] || left_ns < STOP_MIN_NS;
 }
 
+uint64_t step_disk_wait_ns(const struct step *step, const struct step_parts *parts)
+{
+	if (step_calls_known(step))
+		return parts->ns[STEP_DISK_WAIT];
+	return step_faults_known(step)
+		       ? min_u64(step->record.fault_wait_ns, parts->ns[STEP_OFF_CPU])
+		       : 0;
+}
+
 void step_join_gap(struct step *step, struct fbt_gap *next)
 {
 	const struct fbt_step *record = &step->record;

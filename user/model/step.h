@@ -188,6 +188,12 @@ uint64_t step_compute_ns(const struct step *step); /* total - syscall, never bel
 void step_split(const struct step *step, struct step_parts *parts);
 
 /*
+ * What the step's page faults waited for a disk. Where calls are not known, sleep in them cannot be
+ * told from that unless each fault was timed: then it is part of STEP_OFF_CPU, else 0.
+ */
+uint64_t step_disk_wait_ns(const struct step *step, const struct step_parts *parts);
+
+/*
  * Sets step->gap. next is the latest fbt_gap that came, which belongs to this step or to none; it
  * is emptied.
  */

@@ -699,9 +699,9 @@ static uint32_t parts_of(const struct window *window, const struct cause *cause)
 	case CAUSE_CPU_LIMIT:
 		return PART(STEP_CPU_WAIT);
 	case CAUSE_PAGE_FAULTS:
-		return PART(STEP_FAULTS) | PART(STEP_DISK_WAIT);
+		return PART(STEP_FAULTS);
 	case CAUSE_MEMORY_LIMIT:
-		return PART(STEP_FAULTS) | PART(STEP_DISK_WAIT) | PART(STEP_OFF_CPU);
+		return PART(cause->faults_timed ? STEP_FAULTS : STEP_OFF_CPU);
 	case CAUSE_STOPPED:
 		return PART(STEP_STOPPED);
 	case CAUSE_OFF_CPU:
@@ -722,21 +722,46 @@ static uint32_t parts_of(const struct window *window, const struct cause *cause)
 	}
 }
 
-/* What is inferred is in the step's own code, not in the part that the cause belongs to. */
+static void add_to_parts(struct tally_kind *kind, uint32_t parts, uint64_t ns)
+{
+	for (int i = 0; i < STEP_PARTS; i++) {
+		if (parts & PART(i))
+			kind->escalated_part_ns[i] = add_saturating(kind->escalated_part_ns[i], ns);
+	}
+}
+
+/*
+ * What is inferred is in the step's own code, not in the part that the cause belongs to. What
+ * another thread lacked, for which the step waited, is in the step's own wait; and what page faults
+ * waited for a disk, in a part of its own.
+ */
 static void add_escalated(struct tally_kind *kind, const struct window *window,
 			  const struct cause *cause)
 {
-	uint64_t measured_ns = sub_saturating(cause_extra_ns(cause), cause->inferred_ns);
-	uint32_t parts = parts_of(window, cause);
+	uint64_t left_ns = sub_saturating(cause_extra_ns(cause), cause->inferred_ns);
+	bool has_waited = cause->waker.ns && cause->waker.ns != cause->inferred_ns;
 
 	if ((uint32_t)cause->kind < CAUSE_COUNT)
 		kind->escalated_ns[cause->kind] =
-			add_saturating(kind->escalated_ns[cause->kind], measured_ns);
-	for (int i = 0; i < STEP_PARTS; i++) {
-		if (parts & PART(i))
-			kind->escalated_part_ns[i] =
-				add_saturating(kind->escalated_part_ns[i], measured_ns);
+			add_saturating(kind->escalated_ns[cause->kind], left_ns);
+	switch (cause->kind) {
+	case CAUSE_RUN_QUEUE:
+	case CAUSE_CPU_LIMIT:
+	case CAUSE_STOPPED:
+	case CAUSE_PAGE_FAULTS:
+	case CAUSE_MEMORY_LIMIT:
+	case CAUSE_OFF_CPU:
+		if (has_waited)
+			add_to_parts(kind, CALLS(FUTEX), take_u64(cause->waker.ns, &left_ns));
+		break;
+	default:
+		break;
 	}
+	if (cause->kind == CAUSE_PAGE_FAULTS || cause->kind == CAUSE_MEMORY_LIMIT)
+		add_to_parts(kind, PART(STEP_DISK_WAIT),
+			     take_u64(sub_saturating(cause->fault_wait_ns, cause->waker.fault_ns),
+				      &left_ns));
+	add_to_parts(kind, parts_of(window, cause), left_ns);
 }
 
 int tally_escalate(struct tally *tally, const struct window *window, const struct step *step,

@@ -93,6 +93,30 @@ static void a_few_writes_that_wait_are_not_tiny(void **state)
 	}
 }
 
+/* One call is long enough for a stack of its own, but most of the time is in the others. */
+static void of_many_calls_the_commonest_stack_is_told(void **state)
+{
+	struct step step = make_step(100 * MS);
+	struct fbt_stack stack = {.tid = 7, .owner = 7, .nr = nr_of("munmap"), .count = 1};
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 100 * MS}};
+	struct cause cause;
+
+	for (int i = 0; i < 100; i++) {
+		stack.start_ns = add_call(&step, "munmap", 400 * US)->start_ns;
+		stack.codes[0] = 5;
+		if (i % 20 == 0)
+			assert_int_equal(vec_push(&step.stacks, stack), 0);
+	}
+	stack.start_ns = add_call(&step, "munmap", 2 * MS)->start_ns;
+	stack.codes[0] = 6;
+	assert_int_equal(vec_push(&step.stacks, stack), 0);
+	cause = find(*state, &step, &usual);
+	assert_int_equal(cause.kind, CAUSE_ALLOCATION_CHURN);
+	assert_int_equal(cause.stack.codes[0], 5);
+	vec_free(&step.stacks);
+	free_step(&step);
+}
+
 static void writes_that_fail_are_not_tiny(void **state)
 {
 	struct step step = make_step(100 * MS);
@@ -297,6 +321,7 @@ int main(void)
 		TEST(many_tiny_writes_are_a_cause_of_their_own),
 		TEST(reads_as_usual_take_nothing_from_tiny_writes),
 		TEST(a_few_writes_that_wait_are_not_tiny),
+		TEST(of_many_calls_the_commonest_stack_is_told),
 		TEST(writes_that_fail_are_not_tiny),
 		TEST(threads_claim_their_stacks_and_joins),
 		TEST(threads_claim_one_wait_and_one_unmap_each),

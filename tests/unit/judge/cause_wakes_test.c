@@ -139,6 +139,44 @@ static void a_lock_of_a_thread_that_computes_is_a_lock(void **state)
 		CAUSE_LOCK_CONTENTION);
 }
 
+/* A wait of 40 ms for another lock. */
+static struct fbt_wake *add_other_wait(struct fixture *fixture, uint32_t waker)
+{
+	struct fbt_wake *wake = add_wait(fixture, waker);
+	struct fbt_call *call = &fixture->step.calls.items[fixture->step.calls.count - 1];
+
+	call->args[0] = 0x2000;
+	call->duration_ns = 40 * MS;
+	fixture->step.record.sums[FBT_FUTEX].ns -= 20 * MS;
+	wake->wake_ns = call->start_ns + 39 * MS;
+	wake->cpu_ns = 38 * MS;
+	wake->flags = FBT_WAKE_LOCK;
+	return wake;
+}
+
+/* The longest single wait was for another lock than the one that took most. */
+static void who_held_another_lock_explains_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_look_thread holder = {
+		.tgid = 7, .tid = 7, .start_ns = 0, .time_ns = 20 * MS, .owner = 8, .depth = 1};
+	struct fbt_wake *wake;
+
+	fixture->step = make_step(200 * MS);
+	wake = add_wait(fixture, 8);
+	wake->cpu_ns = 58 * MS;
+	wake->flags = FBT_WAKE_LOCK;
+	assert_int_equal(vec_push(&fixture->step.looks, holder), 0);
+	fixture->step.looks.items[0].start_ns = fixture->step.calls.items[0].start_ns;
+	fixture->step.looks.items[0].time_ns += fixture->step.looks.items[0].start_ns;
+	add_other_wait(fixture, 9);
+	add_other_wait(fixture, 9);
+	assert_int_equal(cause_of(fixture,
+				  "futex 140 ms (usually none), 3 of 3 calls blocked, lock at "
+				  "0x2000, held by thread 9, which computed for 76.0 ms"),
+			 CAUSE_LOCK_CONTENTION);
+}
+
 /* It queued before the step, and had the lock for a moment only: another one held it. */
 static void who_waited_for_a_lock_itself_is_not_its_holder(void **state)
 {
@@ -613,6 +651,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_wait_for_a_thread_that_computes_is_work),
 		TEST(a_lock_of_a_thread_that_computes_is_a_lock),
+		TEST(who_held_another_lock_explains_nothing),
 		TEST(who_waited_for_a_lock_itself_is_not_its_holder),
 		TEST(what_a_holder_did_is_summed_up_over_all_waits),
 		TEST(who_ended_a_short_wait_is_not_named_for_a_long_one),

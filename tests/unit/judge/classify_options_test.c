@@ -40,6 +40,22 @@ static void a_budget_that_is_given_is_the_budget(void **state)
 	assert_int_equal(last->cause.usual_ns, 20 * MS);
 }
 
+/* Only prefills are known; what a decode usually takes is not. */
+static void of_another_class_nothing_is_usual_here(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct escalation *last = &fixture->last;
+
+	fixture->options.budget_us = 10000;
+	begin(fixture);
+	for (int i = 0; i < 12; i++)
+		push_lock(fixture, 100 * MS, 100 * US);
+	assert_true(push_lock(fixture, 25 * MS, 20 * MS));
+	assert_true(last->nearest);
+	assert_int_equal(last->cause.kind, CAUSE_LOCK_CONTENTION);
+	assert_false(last->cause.is_usual);
+}
+
 static void a_budget_that_is_kept_hides_no_unsteadiness_below_it(void **state)
 {
 	struct fixture *fixture = *state;
@@ -177,6 +193,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_budget_that_is_given_is_the_budget),
+		TEST(of_another_class_nothing_is_usual_here),
 		TEST(a_budget_that_is_kept_hides_no_unsteadiness_below_it),
 		TEST(the_next_step_is_escalated_by_hand_whatever_its_class),
 		TEST(a_known_class_is_told_by_hand_too),

@@ -91,6 +91,29 @@ static void what_others_did_has_grown_in_no_function(void **state)
 	assert_int_equal(cause.grown_count, 2);
 }
 
+/* Several of them, of which the waker is the one with most: only the rest is in own functions. */
+static void what_all_others_did_is_no_time_of_own_functions(void **state)
+{
+	struct step step = sampled(5, 80, 15);
+	struct cause cause = {.kind = CAUSE_COMPUTE,
+			      .time_ns = 160 * MS,
+			      .usual_ns = 14 * MS,
+			      .elsewhere_ns = 60 * MS,
+			      .elsewhere_usual_ns = 4 * MS};
+
+	add_normal(*state, 10);
+	cause.waker.tid = 8;
+	cause.waker.ns = 20 * MS;
+	slow_functions__judge(*state, window, KEY, &step, &cause);
+	assert_int_equal(cause.grown_count, 2);
+	assert_int_equal(cause.grown[0].ns, 80 * MS);
+	assert_int_equal(cause.grown[1].ns, 10 * MS);
+	cause.grown_count = 0;
+	cause.elsewhere_ns = 80 * MS;
+	slow_functions__judge(*state, window, KEY, &step, &cause);
+	assert_int_equal(cause.grown_count, 0);
+}
+
 static void the_callers_are_those_of_most_samples(void **state)
 {
 	struct fbt_stack stacks[] = {
@@ -301,6 +324,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_has_grown_is_named_with_the_difference),
 		TEST(what_others_did_has_grown_in_no_function),
+		TEST(what_all_others_did_is_no_time_of_own_functions),
 		TEST(the_callers_are_those_of_most_samples),
 		TEST(a_new_function_with_many_samples_is_named_beside_many_others),
 		TEST(a_new_function_with_fewer_samples_displaces_none),

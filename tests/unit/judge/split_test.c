@@ -54,6 +54,25 @@ static void run_queue_and_faults_are_taken_out_of_work(void **state)
 	assert_int_equal(times.ns[CAUSE_COMPUTE], 1000000);
 }
 
+static void without_calls_only_faults_that_were_timed_have_waited(void **state)
+{
+	struct step step = make_step(50 * MS);
+	struct cause_times times;
+
+	step.record.header.flags = FBT_STEP_CALLS_UNKNOWN | FBT_STEP_CPU_KNOWN;
+	step.record.cpu_ns = 20 * MS;
+	step.record.fault_wait_ns = 25 * MS;
+	times = split(*state, &step);
+	assert_int_equal(times.ns[CAUSE_PAGE_FAULTS], 0);
+	step.record.header.flags |= FBT_STEP_FAULTS_TIMED;
+	times = split(*state, &step);
+	assert_int_equal(times.ns[CAUSE_PAGE_FAULTS], 25 * MS);
+	/* It was off its CPU for no longer. */
+	step.record.fault_wait_ns = 45 * MS;
+	times = split(*state, &step);
+	assert_int_equal(times.ns[CAUSE_PAGE_FAULTS], 30 * MS);
+}
+
 /* In a loop of calls, the time between two calls is overhead of the calls, not work. */
 static void time_between_calls_close_to_each_other_is_theirs(void **state)
 {
@@ -231,6 +250,7 @@ int main(void)
 		TEST(categories_stand_for_calls_that_are_not_known),
 		TEST(categories_stand_for_what_lost_calls_took),
 		TEST(run_queue_and_faults_are_taken_out_of_work),
+		TEST(without_calls_only_faults_that_were_timed_have_waited),
 		TEST(time_between_calls_close_to_each_other_is_theirs),
 		TEST(what_tracing_costs_here_is_no_work_between_calls),
 		TEST(between_calls_that_are_not_known_it_is_as_between_the_others),

@@ -354,7 +354,9 @@ static void calls_that_are_not_known_are_said(void **state)
 {
 	struct cause cause = {.kind = CAUSE_LOCK_CONTENTION, .time_ns = MS};
 
-	check(state, cause, "futex 1.00 ms; the calls were not recorded");
+	check(state, cause,
+	      "futex 1.00 ms; the calls were not recorded: it may have waited for threads that "
+	      "computed");
 	cause.kind = CAUSE_DRIVER_CALLS;
 	check(state, cause, "ioctl 1.00 ms; the calls were not recorded");
 	cause.kind = CAUSE_FILE_IO;

@@ -37,21 +37,29 @@ static void write_steps(struct fixture *fixture, uint32_t kind, int count, uint6
 	}
 }
 
-/* A step that was escalated for a cause, of which inferred_ns are inferred. */
-static void escalate(struct fixture *fixture, const struct step *step, enum cause_kind kind,
-		     uint64_t time_ns, uint64_t inferred_ns)
+static void escalate_for(struct fixture *fixture, const struct step *step,
+			 const struct cause *cause)
 {
 	struct escalation escalation = make_escalation();
 
-	escalation.cause = (struct cause){.kind = kind,
-					  .usual_known = kind != CAUSE_GPU_TRANSFER,
-					  .time_ns = time_ns,
-					  .inferred_ns = inferred_ns,
-					  .total_ns = step_total_ns(step)};
+	escalation.cause = *cause;
 	write_step(fixture, step);
 	assert_int_equal(
 		fixture->sink->write_escalation(fixture->sink, fixture->window, step, &escalation),
 		0);
+}
+
+/* A step that was escalated for a cause, of which inferred_ns are inferred. */
+static void escalate(struct fixture *fixture, const struct step *step, enum cause_kind kind,
+		     uint64_t time_ns, uint64_t inferred_ns)
+{
+	const struct cause cause = {.kind = kind,
+				    .usual_known = kind != CAUSE_GPU_TRANSFER,
+				    .time_ns = time_ns,
+				    .inferred_ns = inferred_ns,
+				    .total_ns = step_total_ns(step)};
+
+	escalate_for(fixture, step, &cause);
 }
 
 #define DECODE_WAITS "of the time of llama_decode (1.00 s) was spent waiting for a CPU"
@@ -93,6 +101,26 @@ static void what_was_inferred_hides_no_wait_that_was_measured(void **state)
 	escalate(fixture, &slow, CAUSE_RUN_QUEUE, 900 * MS, 900 * MS);
 	finish(fixture);
 	assert_says(fixture->text, DECODE_WAITS);
+}
+
+/* The step waited in futex for a thread that had no CPU. */
+static void what_a_worker_waited_for_hides_only_the_wait_for_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step slow;
+
+	write_steps(fixture, 1, 100, 40 * MS, 10 * MS);
+	slow = waiting_step(fixture, 1, 1000 * MS, 0);
+	slow.record.sums[FBT_FUTEX] = (struct fbt_sum){.ns = 900 * MS, .calls = 1};
+	slow.record.cpu_ns = 100 * MS;
+	escalate_for(fixture, &slow,
+		     &(struct cause){.kind = CAUSE_RUN_QUEUE,
+				     .usual_known = true,
+				     .time_ns = 900 * MS,
+				     .waker = {.tid = 9, .ns = 900 * MS}});
+	finish(fixture);
+	assert_says(fixture->text, DECODE_WAITS);
+	assert_has_not(fixture->text, "was spent in futex calls");
 }
 
 /* What copies usually take is not known: their time is not an excess. */
@@ -261,6 +289,7 @@ int main(void)
 		TEST(what_is_the_same_in_all_steps_is_a_finding),
 		TEST(escalations_of_one_function_do_not_hide_what_another_one_waits_for),
 		TEST(what_was_inferred_hides_no_wait_that_was_measured),
+		TEST(what_a_worker_waited_for_hides_only_the_wait_for_it),
 		TEST(the_time_of_copies_is_told_as_all_of_it),
 		TEST(what_a_memory_limit_costs_all_steps_is_found_as_such),
 		TEST(what_several_threads_count_of_one_limit_is_counted_once),
