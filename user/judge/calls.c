@@ -450,8 +450,9 @@ static const struct {
 	[CAUSE_GPU_TRANSFER] = {"gpu_transfer",
 				"keep data on the GPU between steps, copy less at once and from "
 				"pinned memory, or copy while kernels run"},
-	[CAUSE_UNKNOWN] = {"unknown", "trace again with --detail steps, which tells own code from "
-				      "system calls"},
+	[CAUSE_UNKNOWN] = {"unknown",
+			   "trace again with --detail escalated, which tells own code from "
+			   "system calls"},
 	[CAUSE_COMPUTE] = {"compute", "profile the code itself: the operating system does not "
 				      "explain this time"},
 };

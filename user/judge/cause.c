@@ -705,6 +705,17 @@ static bool is_wait(enum cause_kind kind)
 	       kind == CAUSE_OTHER_CALLS;
 }
 
+/* What others computed for the step. */
+static void add_elsewhere(const struct cause_times *times, const struct cause_times *usual,
+			  struct cause *cause)
+{
+	if (cause->kind != CAUSE_COMPUTE)
+		return;
+	cause->covered_ns = times->covered_ns;
+	cause->elsewhere_ns = add_saturating(times->covered_ns, times->worker_ns);
+	cause->elsewhere_usual_ns = add_saturating(usual->covered_ns, usual->worker_ns);
+}
+
 /* over_ns: of a step that takes as long as is usual; else 0. */
 static void find(const struct window *window, const struct step *step,
 		 const struct cause_times *times, const struct cause_times *usual, uint64_t over_ns,
@@ -733,11 +744,7 @@ static void find(const struct window *window, const struct step *step,
 	cause->stop_sender = step->stop_sender;
 	cause->stalls = step->stalls.record;
 	cause->step_tid = step->record.tid;
-	if (cause->kind == CAUSE_COMPUTE) {
-		cause->covered_ns = times->covered_ns;
-		cause->elsewhere_ns = add_saturating(times->covered_ns, times->worker_ns);
-		cause->elsewhere_usual_ns = add_saturating(usual->covered_ns, usual->worker_ns);
-	}
+	add_elsewhere(times, usual, cause);
 	add_counts(step, times, cause);
 	if (cause->kind == CAUSE_COMPUTE && !step_calls_known(step))
 		cause->kind = CAUSE_UNKNOWN;
