@@ -166,4 +166,20 @@ line("kind kind=2 name=engine_step")
 for i in range(3000): step(20000 if i % 10 == 0 else 1000, kind=1 + i % 2)
 '
 compare pooled 0 plain pooled
+
+# A profile of two windows that recorded other arguments: one is no size in terms of the other.
+make batches "${sized/n_tokens/batch}"'
+for i in range(3000): step(1000, tokens=1 + i % 4)
+'
+make prompts "${sized/n_tokens/prompt}"'
+for i in range(3000): step(1000, tokens=256 + i % 4)
+'
+cat "$work/batches.jsonl" "$work/prompts.jsonl" >"$work/both.jsonl"
+sizes=$("$tool" diff "$work/batches.jsonl" "$work/both.jsonl" --report json 2>/dev/null | grep -o '"size_by":"[a-z]*"' | sort -u)
+if [ "$sizes" = '"size_by":"work"' ]; then
+	echo 'ok - diff: of two arguments neither is the size'
+else
+	echo "not ok - diff: of two arguments neither is the size: $sizes"
+	status=1
+fi
 exit $status

@@ -45,7 +45,7 @@ static void fill_step(const struct sink_side *self, const struct window *window,
 		      struct side_step *filled)
 {
 	const char *const *names = (const char *const *)window->kinds[step->record.kind].arg_names;
-	int argument = side_choose_argument(self->side->class_by, names);
+	int argument = side_kind_argument(self->side->kinds.items[filled->kind], names);
 	uint64_t busy_ns = step->gpu && step->gpu->complete ? step->gpu->all.busy_ns : 0;
 
 	filled->ns = step_total_ns(step);

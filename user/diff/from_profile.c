@@ -49,10 +49,10 @@ static void find_arguments(struct json_object *shape, const char *names[FBT_ARG_
 	}
 }
 
-static void find_size(struct side *side, const struct profile_event *event,
+static void find_size(struct side *side, const struct profile_event *event, int kind,
 		      const char *const names[FBT_ARG_COUNT], struct side_step *step)
 {
-	int argument = side_choose_argument(side->class_by, names);
+	int argument = side_kind_argument(side->kinds.items[kind], names);
 	uint64_t busy_ns = 0;
 	bool is_whole = false;
 	int64_t value;
@@ -114,7 +114,7 @@ static int add_step(struct from_profile *self, const struct profile_event *event
 	}
 	profile_bool(event->shape, "calls_traced", &with_calls);
 	known = find_parts(event, with_calls, &step, parts);
-	find_size(side, event, names, &step);
+	find_size(side, event, kind, names, &step);
 	side->kinds.items[kind]->without_calls += !with_calls;
 	return side__add(side, &step, known ? parts : NULL);
 }

@@ -78,7 +78,8 @@ static int find_argument(const char *const arguments[FBT_ARG_COUNT], const char 
 	return -1;
 }
 
-int side_choose_argument(const char *class_by, const char *const arguments[FBT_ARG_COUNT])
+/* Which of the arguments a new kind has as its size: -1 if none. */
+static int choose_argument(const char *class_by, const char *const arguments[FBT_ARG_COUNT])
 {
 	int chosen = find_argument(arguments, class_by ? class_by : WAITED);
 
@@ -108,10 +109,15 @@ static struct side_kind *make_kind(const char *name, const char *argument, bool 
 	return NULL;
 }
 
+int side_kind_argument(const struct side_kind *kind, const char *const arguments[FBT_ARG_COUNT])
+{
+	return kind->argument ? find_argument(arguments, kind->argument) : -1;
+}
+
 int side__kind(struct side *side, const char *name, const char *const arguments[FBT_ARG_COUNT],
 	       bool is_interval)
 {
-	int chosen = side_choose_argument(side->class_by, arguments), err;
+	int chosen = choose_argument(side->class_by, arguments), err;
 	struct side_kind *kind;
 
 	for (size_t i = 0; i < side->kinds.count; i++)

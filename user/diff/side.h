@@ -128,8 +128,11 @@ void side__free(struct side *side);
 int side__kind(struct side *side, const char *name, const char *const arguments[FBT_ARG_COUNT],
 	       bool is_interval);
 
-/* Which of the arguments that is: -1 if none. */
-int side_choose_argument(const char *class_by, const char *const arguments[FBT_ARG_COUNT]);
+/*
+ * Which of the arguments is the size of a kind's steps, as its first step had them: another window
+ * may have recorded others. -1 if none.
+ */
+int side_kind_argument(const struct side_kind *kind, const char *const arguments[FBT_ARG_COUNT]);
 
 /* parts: NULL if they are not known. 0 or -ENOMEM. */
 int side__add(struct side *side, const struct side_step *step, const uint64_t *parts);

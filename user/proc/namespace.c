@@ -18,6 +18,7 @@
 #define SCAN_NS (100 * NS_PER_MS)
 /* While a thread is not found, the pause between two scans doubles up to this. */
 #define SCAN_NS_MAX (3200 * NS_PER_MS)
+#define STALE_NS    (10 * NS_PER_S)
 
 bool time_namespace_parse(const char *line, int64_t *offset_ns)
 {
@@ -72,7 +73,8 @@ struct ns_tids {
 	bool known; /* whether same is known */
 	bool same;  /* process and tool are in one namespace */
 	bool scanned;
-	uint64_t next_ns; /* earliest time of the next scan */
+	uint64_t next_ns;  /* earliest time of the next scan for a thread that is not known */
+	uint64_t stale_ns; /* from then on a known one may be another thread by now */
 	uint64_t pause_ns;
 	struct tid_map *map; /* inner thread ID to the outer one, as a pointer */
 };
@@ -141,10 +143,11 @@ uint32_t ns_tids__find(struct ns_tids *tids, uint32_t inner_tid, uint64_t now_ns
 	if (tids->known && tids->same)
 		return inner_tid;
 	outer = (uint32_t)(uintptr_t)tid_map__get(tids->map, inner_tid);
-	if (outer || (tids->scanned && now_ns < tids->next_ns))
+	if (tids->scanned && now_ns < (outer ? tids->stale_ns : tids->next_ns))
 		return outer;
 	scan(tids);
 	tids->scanned = true;
+	tids->stale_ns = now_ns + STALE_NS;
 	outer = (uint32_t)(uintptr_t)tid_map__get(tids->map, inner_tid);
 	/* A thread that has ended is never found, and a scan of thousands of threads is slow. */
 	if (outer)

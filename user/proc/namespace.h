@@ -32,7 +32,8 @@ void ns_tids__free(struct ns_tids *tids);
 /*
  * The thread ID in the tool's namespace; 0 if not known. For an unknown ID all threads of the
  * process are read, at most once per 100 ms of now_ns, and less often after a search that found
- * nothing. If both namespaces are the same, the ID is returned unchanged, also for a thread that
+ * nothing; for a known one every 10 s, as a new thread may have the number of one that has ended.
+ * If both namespaces are the same, the ID is returned unchanged, also for a thread that
  * has ended.
  */
 uint32_t ns_tids__find(struct ns_tids *tids, uint32_t inner_tid, uint64_t now_ns);

@@ -65,17 +65,38 @@ static void *be_a_thread(void *ctx)
 	return NULL;
 }
 
-/* First process of a PID namespace: reports its number, and creates a thread for each byte. */
+/* The next thread gets the number of that one, which is the second of its process. */
+static void end_thread(pthread_t thread)
+{
+	int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY);
+
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+	/* It keeps its number for a moment. */
+	while (!syscall(SYS_tgkill, 1, 2, 0))
+		usleep(1000);
+	/* The kernel means that of the writer's namespace. */
+	if (fd >= 0 && write(fd, "1", 1) != 1)
+		_exit(1);
+}
+
+/*
+ * First process of a PID namespace: reports its number, and creates a thread for each byte; for an
+ * 'r' in the place of the last one.
+ */
 static void live_inside(struct inside *inside)
 {
 	uint32_t pid = (uint32_t)getpid();
-	pthread_t thread;
+	pthread_t thread = 0;
 	char byte;
 
 	if (write(inside->answer[1], &pid, sizeof(pid)) != sizeof(pid))
 		_exit(1);
-	while (read(inside->wish[0], &byte, 1) == 1)
+	while (read(inside->wish[0], &byte, 1) == 1) {
+		if (byte == 'r')
+			end_thread(thread);
 		pthread_create(&thread, NULL, be_a_thread, inside);
+	}
 	_exit(0);
 }
 
@@ -134,6 +155,36 @@ static void in_another_namespace_numbers_are_looked_up(void **state)
 	assert_int_equal(ns_tids__find(tids, 1, now_ns + 20000 * MS), child);
 	assert_true(ns_tids__find(tids, inner, now_ns + 20000 * MS) != 0);
 	assert_int_equal(ns_tids__find(tids, 31000, now_ns + 20000 * MS), 0);
+	ns_tids__free(tids);
+}
+
+static void a_number_may_be_that_of_a_new_thread(void **state)
+{
+	struct inside inside;
+	uint64_t now_ns = 1000 * MS;
+	uint32_t inner, outer;
+	struct ns_tids *tids;
+	pid_t child;
+
+	assert_int_equal(pipe(inside.wish), 0);
+	assert_int_equal(pipe(inside.answer), 0);
+	child = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
+	if (child < 0)
+		skip();
+	if (!child) {
+		close(inside.wish[1]);
+		live_inside(&inside);
+	}
+	assert_int_equal(next_answer(&inside), 1);
+	tids = ns_tids__new((uint32_t)child);
+	inner = look_up_thread(tids, &inside, &now_ns);
+	outer = ns_tids__find(tids, inner, now_ns);
+	assert_int_equal(write(inside.wish[1], "r", 1), 1);
+	assert_int_equal(next_answer(&inside), inner);
+	assert_int_not_equal(ns_tids__find(tids, inner, now_ns + 11000 * MS), outer);
+	assert_true(ns_tids__find(tids, inner, now_ns + 11000 * MS) > inner);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 	ns_tids__free(tids);
 }
 
@@ -232,6 +283,7 @@ int main(void)
 		cmocka_unit_test(in_our_namespace_numbers_stay_as_they_are),
 		cmocka_unit_test(of_a_process_that_is_gone_nothing_is_known),
 		cmocka_unit_test(in_another_namespace_numbers_are_looked_up),
+		cmocka_unit_test(a_number_may_be_that_of_a_new_thread),
 		cmocka_unit_test(a_line_is_parsed),
 		cmocka_unit_test(what_is_no_offset_of_that_clock_is_not_taken),
 		cmocka_unit_test(our_own_clock_is_not_off),
