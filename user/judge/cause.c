@@ -23,6 +23,8 @@
 #define TINY_FACTOR 8
 /* The kernel charges memory in batches of 64 pages: half of the batches found the limit reached. */
 #define FAULTS_PER_HIT 128
+/* Such a call has a stack only by chance. */
+#define SHORT_NS 1000000
 /* The most that a page fault takes on a CPU, with the kernel freeing memory in it. */
 #define FAULT_MOST_NS 200000
 
@@ -422,7 +424,7 @@ static void find_woken(const struct scope *scope, struct cause *cause)
 static void find_stack(const struct scope *scope, struct cause *cause)
 {
 	struct call_walk walk;
-	uint64_t longest_ns = 0;
+	uint64_t longest_ns = 0, short_ns = 0;
 
 	if (!scope->step->stacks.count && !scope->step->looks.count)
 		return;
@@ -430,12 +432,16 @@ static void find_stack(const struct scope *scope, struct cause *cause)
 	while (call_walk_next(&walk)) {
 		uint64_t ns = waited_ns(&walk, scope->cause);
 
+		if (call_longest_ns(walk.call) < SHORT_NS)
+			short_ns = add_saturating(short_ns, ns);
 		if (ns <= longest_ns || scope_has_other_lock(scope, &walk))
 			continue;
 		longest_ns = ns;
 		set_stacks(scope, &walk, cause);
 	}
+	/* Waits in several long pieces are none of these. */
 	if (longest_ns < cause->nr_ns / 2 &&
+	    (!cause->stack.count || (short_ns >= cause->nr_ns / 2 && !scope->has_lock)) &&
 	    short_calls_stack(scope->window, scope->step, scope->claims, scope->cause, cause->nr,
 			      &cause->stack))
 		cause->waker_stack = (struct fbt_stack){0};
@@ -597,6 +603,9 @@ static void find_taken(const struct step *step, struct cause *cause)
 		if (taken->tid == cause->waker.tid)
 			cause->taken = *taken;
 	}
+	/* It may have waited for a CPU while the step did not wait for it. */
+	if (cause->waker.ns != cause->inferred_ns)
+		taken_cut(&cause->taken, cause->waker.ns);
 }
 
 /*
@@ -711,7 +720,6 @@ static void add_elsewhere(const struct cause_times *times, const struct cause_ti
 {
 	if (cause->kind != CAUSE_COMPUTE)
 		return;
-	cause->covered_ns = times->covered_ns;
 	cause->elsewhere_ns = add_saturating(times->covered_ns, times->worker_ns);
 	cause->elsewhere_usual_ns = add_saturating(usual->covered_ns, usual->worker_ns);
 }
@@ -744,7 +752,7 @@ static void find(const struct window *window, const struct step *step,
 	cause->stop_sender = step->stop_sender;
 	cause->stalls = step->stalls.record;
 	cause->step_tid = step->record.tid;
-	add_elsewhere(times, usual, cause);
+	cause->covered_ns = cause->kind == CAUSE_COMPUTE ? times->covered_ns : 0;
 	add_counts(step, times, cause);
 	if (cause->kind == CAUSE_COMPUTE && !step_calls_known(step))
 		cause->kind = CAUSE_UNKNOWN;
@@ -775,6 +783,7 @@ static void find(const struct window *window, const struct step *step,
 		name_spun_for(step, times, cause);
 	if (cause->kind == CAUSE_PAGE_FAULTS || cause->kind == CAUSE_MEMORY_LIMIT)
 		cause->fault_sites = step->fault_sites;
+	add_elsewhere(times, usual, cause);
 	if (cause->kind == CAUSE_RUN_QUEUE)
 		find_taken(step, cause);
 }
@@ -819,12 +828,24 @@ bool cause_has_stop(const struct cause *cause)
 	       (cause->kind == CAUSE_STOPPED || cause->waker.stopped_ns);
 }
 
+/* Of a step that takes as long as is usual, all of it counts. */
+static bool has_grown_elsewhere(const struct cause *cause)
+{
+	uint64_t grown_ns = sub_saturating(cause->time_ns, cause->usual_ns);
+	uint64_t other_ns = sub_saturating(cause->elsewhere_ns, cause->elsewhere_usual_ns);
+
+	if (cause->is_usual || !grown_ns) {
+		grown_ns = cause->time_ns;
+		other_ns = cause->elsewhere_ns;
+	}
+	return other_ns && other_ns >= grown_ns / 2;
+}
+
 bool cause_is_of_other(const struct cause *cause)
 {
-	uint64_t ns =
-		max_u64(add_saturating(cause->waker.ns, cause->covered_ns), cause->elsewhere_ns);
+	uint64_t ns = add_saturating(cause->waker.ns, cause->covered_ns);
 
-	return ns && ns >= cause->time_ns / 2;
+	return (ns && ns >= cause->time_ns / 2) || has_grown_elsewhere(cause);
 }
 
 void cause_set_transfer(const struct step *step, struct cause *cause)

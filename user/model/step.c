@@ -31,6 +31,26 @@ void step_hand_over(struct step *step)
 	step->takens = (taken_vec){0};
 }
 
+static uint64_t part_of(uint64_t ns, double part)
+{
+	return (uint64_t)((double)ns * part);
+}
+
+void taken_cut(struct fbt_taken *taken, uint64_t waited_ns)
+{
+	double part;
+
+	if (waited_ns >= taken->waited_ns)
+		return;
+	part = (double)waited_ns / (double)taken->waited_ns;
+	taken->waited_ns = waited_ns;
+	taken->idle_ns = part_of(taken->idle_ns, part);
+	taken->own_ns = part_of(taken->own_ns, part);
+	taken->other_ns = part_of(taken->other_ns, part);
+	for (uint32_t i = 0; i < FBT_TAKERS && i < taken->count; i++)
+		taken->takers[i].ns = part_of(taken->takers[i].ns, part);
+}
+
 bool step_end_is_late(const struct step *step)
 {
 	return step->record.end == FBT_END_UNWOUND && !step->record.polls;

@@ -126,6 +126,12 @@ void step_clear(struct step *step);
 /* Forgets the same: another one has taken them. */
 void step_hand_over(struct step *step);
 
+/*
+ * Leaves of a wait for a CPU no more than that: who had it just then is not known, so each taker
+ * keeps its share.
+ */
+void taken_cut(struct fbt_taken *taken, uint64_t waited_ns);
+
 /* Where the time of a step can go. */
 enum step_part {
 	STEP_OWN = 0,  /* its own code: on a CPU, outside of calls */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "model/step.h"
 #include "proc/machine_load.h"
 #include "stream/step_sums.h"
 
@@ -233,28 +234,14 @@ static uint64_t end_of(const struct fbt_taken *wait)
 	return add_saturating(wait->start_ns, wait->waited_ns);
 }
 
-static uint64_t part_of(uint64_t ns, double part)
-{
-	return (uint64_t)((double)ns * part);
-}
-
-/* The part of a wait that is in the step. Who had the CPU just then is not known apart. */
+/* The part of a wait that is in the step. */
 static struct fbt_taken cut_wait(const struct fbt_taken *wait, const struct fbt_step *step)
 {
 	uint64_t begin_ns = max_u64(wait->start_ns, step->start_ns);
 	uint64_t end_ns = min_u64(end_of(wait), step->end_ns);
 	struct fbt_taken cut = *wait;
-	double part;
 
-	cut.waited_ns = sub_saturating(end_ns, begin_ns);
-	if (cut.waited_ns >= wait->waited_ns)
-		return cut;
-	part = (double)cut.waited_ns / (double)wait->waited_ns;
-	cut.idle_ns = part_of(cut.idle_ns, part);
-	cut.own_ns = part_of(cut.own_ns, part);
-	cut.other_ns = part_of(cut.other_ns, part);
-	for (uint32_t i = 0; i < FBT_TAKERS && i < cut.count; i++)
-		cut.takers[i].ns = part_of(cut.takers[i].ns, part);
+	taken_cut(&cut, sub_saturating(end_ns, begin_ns));
 	return cut;
 }
 
@@ -293,17 +280,22 @@ static void sum_others(struct taken_sums *sums, const struct fbt_step *step)
 	}
 }
 
-/* The one of which it is known that it has waited longest goes first. */
-static struct sum *most_of(struct taken_sums *sums, uint32_t starved_tid)
+/*
+ * One that has waited for least_ns; the one of which it is known that it has waited longest goes
+ * first.
+ */
+static struct sum *most_of(struct taken_sums *sums, uint32_t starved_tid, uint64_t least_ns)
 {
 	struct sum *most = NULL;
 
 	for (uint32_t i = 0; i < sums->other_count; i++) {
 		struct sum *sum = &sums->others[i];
 
-		if (sum->waited_ns && sum->of.tid == starved_tid)
+		if (!sum->waited_ns || sum->waited_ns < least_ns)
+			continue;
+		if (sum->of.tid == starved_tid)
 			return sum;
-		if (sum->waited_ns && (!most || sum->waited_ns > most->waited_ns))
+		if (!most || sum->waited_ns > most->waited_ns)
 			most = sum;
 	}
 	return most;
@@ -315,9 +307,9 @@ static void send_others(struct taken_sums *sums, const struct fbt_step *step)
 
 	sum_others(sums, step);
 	for (int i = 0; i < OTHERS_SENT; i++) {
-		struct sum *sum = most_of(sums, step->starved_tid);
+		struct sum *sum = most_of(sums, step->starved_tid, least_ns);
 
-		if (!sum || sum->waited_ns < least_ns)
+		if (!sum)
 			return;
 		send(sums, sum, FBT_TAKEN_OUTSIDE);
 		sum->waited_ns = 0;

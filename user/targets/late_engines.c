@@ -352,9 +352,6 @@ static bool look(struct late_engines *late, struct candidate *candidate, uint64_
 	if (found == -EAGAIN) {
 		candidate->due_ns = now_ns;
 		candidate->ordered_ns = now_ns + ORDERED_NS;
-	} else if (found == -ETIMEDOUT) {
-		/* Its page may be that of the program before an execve, which nobody has told. */
-		steps_found__forget(steps, candidate->tgid);
 	} else if (found > 0) {
 		take(late, candidate->tgid);
 	}

@@ -363,6 +363,7 @@ static void who_took_the_cpu_is_that_of_the_thread_without_one(void **state)
 	cause_blame(&step, 20 * MS, &times);
 	cause_find(*state, &step, &times, &usual, &cause);
 	assert_int_equal(cause.taken.idle_ns, 9);
+	assert_int_equal(cause.taken.waited_ns, MS);
 	/* Of another one nothing is known: what the step's own thread waited explains nothing. */
 	step.record.starved_tid = 20;
 	cause_find(*state, &step, &times, &usual, &cause);

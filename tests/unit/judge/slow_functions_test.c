@@ -108,10 +108,15 @@ static void what_all_others_did_is_no_time_of_own_functions(void **state)
 	assert_int_equal(cause.grown_count, 2);
 	assert_int_equal(cause.grown[0].ns, 80 * MS);
 	assert_int_equal(cause.grown[1].ns, 10 * MS);
+	/* What grew is mostly elsewhere; or what is elsewhere is there as usual. */
 	cause.grown_count = 0;
 	cause.elsewhere_ns = 80 * MS;
 	slow_functions__judge(*state, window, KEY, &step, &cause);
 	assert_int_equal(cause.grown_count, 0);
+	cause.usual_ns = 90 * MS;
+	cause.elsewhere_usual_ns = 80 * MS;
+	slow_functions__judge(*state, window, KEY, &step, &cause);
+	assert_int_equal(cause.grown_count, 2);
 }
 
 static void the_callers_are_those_of_most_samples(void **state)

@@ -222,6 +222,9 @@ static void short_waits_of_others_are_not_sent(void **state)
 {
 	add_outside(*state, 7, 9, 11000000, 400000);
 	assert_int_equal(send_long(*state, 9), 0);
+	/* Nor do they keep those of a thread that waited for longer. */
+	add_outside(*state, 7, 10, 11000000, 2000000);
+	assert_int_equal(send_long(*state, 9), 1);
 }
 
 /* The oldest give way. */
