@@ -4,7 +4,7 @@
 usage: python_looks.py LABEL TRUTH CAPTURE-JSON PROFILE TEXT PID"""
 import json, sys
 
-SCRIPT, HANG, GROUP, APART, MOVED, GIL, SPIN, RAN = 1, 16, 32, 512, 1024, 2048, 4096, 8192
+SCRIPT, HANG, GROUP, IN_CALL, APART, MOVED, GIL, SPIN, RAN = 1, 16, 32, 256, 512, 1024, 2048, 4096, 8192
 label, truth, capture, profile, text, pid = sys.argv[1:]
 failed = False
 
@@ -72,6 +72,8 @@ for kind, all_of in seen.items():
     # One that ran on while its stack was read is told to be unsure.
     sure = [look for look in all_of if not look['flags'] & RAN]
     fact(f'{kind}: of most it is sure', len(sure) == len(all_of) or kind == 'spin' and len(sure) >= 3,
+         [describe(look) for look in all_of])
+    fact(f'{kind}: all that were seen in a call are sure', not any(look['flags'] & RAN and look['flags'] & IN_CALL for look in all_of),
          [describe(look) for look in all_of])
     wrong = [describe(look) for look in sure if functions(look) != truth['frames'][kind]]
     fact(f'{kind}: in its functions, from the slow line to the step', not wrong, (wrong, truth['frames'][kind]))

@@ -40,11 +40,11 @@ named_no_other()
 		'[(n, G[n]["escalation.reason"], G[n]["cause_evidence"], G[n]["us"]) for n in sorted(set(G) - troubled)]')"
 }
 
-# told NAME REASON CAUSE: checks the steps in trouble, except those that had to wait for a CPU too, also of the host,
+# told NAME REASON CAUSE: checks the steps in trouble, except those that had to wait for a CPU too,
 # by the kernel's count. A class that other programs make unsteady is a reason of its own.
 told()
 {
-	local own="{s['step'] for s in S if s['step'] in due and s['us'].get('off_cpu', 0) * 10 <= s['us']['total'] and
+	local own="{s['step'] for s in S if s['step'] in due and
 		('$3' == 'run_queue' or s['us']['run_delay'] * 10 <= s['us']['total'])}"
 
 	fact "$1: the reason is $2" "$own and all('$2' in G[n]['fired'].split(',') and G[n]['escalation.reason'] ==
@@ -56,10 +56,9 @@ told()
 # explained NAME: the step's calls in the trace explain the extra time
 explained()
 {
-	# Includes what is in no call: timed page faults of the step, as after a fork, and what the host of a virtual
-	# machine took.
+	# Includes timed page faults of the step, as after a fork, which are in no call.
 	fact "$1: its own calls in the trace explain the extra time" \
-		'all(spent(n) + sum(s["us"].get(part, 0) for part in ("faults", "disk_wait", "off_cpu")
+		'all(spent(n) + sum(s["us"].get("faults", 0) + s["us"].get("disk_wait", 0)
 			for s in S if s["step"] == n) >=
 			0.9 * (G[n]["us"]["actual"] - G[n]["us"]["budget"]) for n in due)'
 }

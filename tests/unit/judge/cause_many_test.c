@@ -93,6 +93,26 @@ static void a_few_writes_that_wait_are_not_tiny(void **state)
 	}
 }
 
+/* None is half of it, but each is long: what is known of the longest one belongs together. */
+static void a_wait_in_several_pieces_has_the_stack_of_the_longest(void **state)
+{
+	struct step step = make_step(200 * MS);
+	struct fbt_stack stack = {.tid = 7, .owner = 7, .nr = nr_of("nanosleep"), .count = 1};
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 200 * MS}};
+	struct cause cause;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		stack.start_ns = add_call(&step, "nanosleep", (i == 1 ? 25 : 20) * MS)->start_ns;
+		stack.codes[0] = i == 1 ? 6 : 5;
+		assert_int_equal(vec_push(&step.stacks, stack), 0);
+	}
+	cause = find(*state, &step, &usual);
+	assert_int_equal(cause.kind, CAUSE_SLEEP);
+	assert_int_equal(cause.stack.codes[0], 6);
+	vec_free(&step.stacks);
+	free_step(&step);
+}
+
 /* One call is long enough for a stack of its own, but most of the time is in the others. */
 static void of_many_calls_the_commonest_stack_is_told(void **state)
 {
@@ -321,6 +341,7 @@ int main(void)
 		TEST(many_tiny_writes_are_a_cause_of_their_own),
 		TEST(reads_as_usual_take_nothing_from_tiny_writes),
 		TEST(a_few_writes_that_wait_are_not_tiny),
+		TEST(a_wait_in_several_pieces_has_the_stack_of_the_longest),
 		TEST(of_many_calls_the_commonest_stack_is_told),
 		TEST(writes_that_fail_are_not_tiny),
 		TEST(threads_claim_their_stacks_and_joins),

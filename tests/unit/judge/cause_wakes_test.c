@@ -200,6 +200,27 @@ static void who_held_another_lock_explains_nothing(void **state)
 	vec_free(&fixture->step.looks);
 }
 
+/* The thread lacked a CPU before the step waited for it too. */
+static void who_took_the_cpu_did_so_for_no_longer_than_the_wait(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+	const struct fbt_taken taken = {.header.type = FBT_EVENT_TAKEN,
+					.tid = 8,
+					.waited_ns = 80 * MS,
+					.count = 1,
+					.takers = {{.tgid = 9, .ns = 78 * MS, .comm = "hog"}}};
+	struct cause cause;
+
+	wake->delay_ns = 40 * MS;
+	assert_int_equal(vec_push(&fixture->step.takens, taken), 0);
+	find_cause(fixture, &cause);
+	assert_int_equal(cause.kind, CAUSE_RUN_QUEUE);
+	assert_int_equal(cause.taken.waited_ns, 40 * MS);
+	assert_int_equal(cause.taken.takers[0].ns, 39 * MS);
+	vec_free(&fixture->step.takens);
+}
+
 /* It queued before the step, and had the lock for a moment only: another one held it. */
 static void who_waited_for_a_lock_itself_is_not_its_holder(void **state)
 {
@@ -675,6 +696,7 @@ int main(void)
 		TEST(a_wait_for_a_thread_that_computes_is_work),
 		TEST(a_lock_of_a_thread_that_computes_is_a_lock),
 		TEST(who_held_another_lock_explains_nothing),
+		TEST(who_took_the_cpu_did_so_for_no_longer_than_the_wait),
 		TEST(who_waited_for_a_lock_itself_is_not_its_holder),
 		TEST(what_a_holder_did_is_summed_up_over_all_waits),
 		TEST(who_ended_a_short_wait_is_not_named_for_a_long_one),

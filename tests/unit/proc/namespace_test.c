@@ -108,6 +108,24 @@ static uint32_t next_answer(struct inside *inside)
 	return answer;
 }
 
+/* Skips the test where no namespace can be made. */
+static pid_t begin_inside(struct inside *inside)
+{
+	pid_t child;
+
+	assert_int_equal(pipe(inside->wish), 0);
+	assert_int_equal(pipe(inside->answer), 0);
+	child = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
+	if (child < 0)
+		skip();
+	if (!child) {
+		close(inside->wish[1]);
+		live_inside(inside);
+	}
+	assert_int_equal(next_answer(inside), 1);
+	return child;
+}
+
 /* The only thread of the process besides its first one. */
 static uint32_t look_up_thread(struct ns_tids *tids, struct inside *inside, uint64_t *now_ns)
 {
@@ -128,16 +146,7 @@ static void in_another_namespace_numbers_are_looked_up(void **state)
 	uint32_t inner, unknown = 30000;
 	pid_t child;
 
-	assert_int_equal(pipe(inside.wish), 0);
-	assert_int_equal(pipe(inside.answer), 0);
-	child = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
-	if (child < 0)
-		skip();
-	if (!child) {
-		close(inside.wish[1]);
-		live_inside(&inside);
-	}
-	assert_int_equal(next_answer(&inside), 1);
+	child = begin_inside(&inside);
 	tids = ns_tids__new((uint32_t)child);
 	assert_int_equal(ns_tids__find(tids, 1, now_ns), child);
 	inner = look_up_thread(tids, &inside, &now_ns);
@@ -166,16 +175,7 @@ static void a_number_may_be_that_of_a_new_thread(void **state)
 	struct ns_tids *tids;
 	pid_t child;
 
-	assert_int_equal(pipe(inside.wish), 0);
-	assert_int_equal(pipe(inside.answer), 0);
-	child = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
-	if (child < 0)
-		skip();
-	if (!child) {
-		close(inside.wish[1]);
-		live_inside(&inside);
-	}
-	assert_int_equal(next_answer(&inside), 1);
+	child = begin_inside(&inside);
 	tids = ns_tids__new((uint32_t)child);
 	inner = look_up_thread(tids, &inside, &now_ns);
 	outer = ns_tids__find(tids, inner, now_ns);
