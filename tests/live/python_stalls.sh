@@ -26,7 +26,8 @@ misnamed='lambda slow, cause: [(n, H[n + 1]["cause"], H[n + 1]["cause_evidence"]
 	if n + 1 in H and H[n + 1]["cause"] != cause] + [("no verdict", n, S[n]["us"]) for n in slow if n + 1 not in H][
 	max(R["escalations"]["unjudged"] - 10, 0):] + ["few"][:len(slow) <= 2]'
 
-# Of a step: what it took to wake other threads, as its calls say.
+# Of a step: what it took to wake other threads, as its calls say. Those of a step that was not judged
+# are not sent.
 # shellcheck disable=SC2089
 wakes='sum(x["dur"] for x in inside(n + 1) if x["name"] == "futex" and x["args"]["op"] == "wake")'
 
@@ -91,7 +92,9 @@ check_gil()
 		"all(s['us']['gil'] <= t['wall_us'] - t['slept_us'] + 200 for s, t in ($wait).values())"
 	none "$1: nor shorter: nothing else is in futex, but waking others" \
 		"[(n, s['us'], t, [(x['dur'], x['args']) for x in inside(n + 1) if x['name'] == 'futex'])
-		for n, (s, t) in ($wait).items() if s['us']['futex_net'] > s['us']['gil'] + $wakes + 200]"
+		for n, (s, t) in ($wait).items() if inside(n + 1) and s['us']['futex_net'] > s['us']['gil'] + $wakes + 200]"
+	fact "$1: of most of them that is known" \
+		"sum(len(inside(n + 1)) > 0 for n in $wait) * 2 > len($wait)"
 	fact "$1: and make up most of it" \
 		"sum(s['us']['gil'] for s, t in ($wait).values()) * 2 >
 		sum(t['wall_us'] - t['slept_us'] - s['us']['cpu_wait'] for s, t in ($wait).values())"

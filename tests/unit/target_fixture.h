@@ -25,24 +25,22 @@ static __attribute__((constructor)) void target_run(int argc, char **argv)
 /* The first argument is TARGET. Returns when it has them. */
 static inline pid_t target_start(const char *const *arguments, const char *const *environment)
 {
-	char path[32], start[sizeof(TARGET)] = "";
-	pid_t pid = child_fork();
-	FILE *file;
+	int started[2];
+	pid_t pid;
+	char byte;
 
+	assert_int_equal(pipe2(started, O_CLOEXEC), 0);
+	pid = child_fork();
 	if (pid == 0) {
 		execve("/proc/self/exe", (char *const *)arguments, (char *const *)environment);
 		_exit(127);
 	}
 	assert_true(pid > 0);
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-	while (strcmp(start, TARGET) != 0) {
-		assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
-		file = fopen(path, "re");
-		if (file && fread(start, 1, sizeof(start) - 1, file) < sizeof(start) - 1)
-			start[0] = '\0';
-		if (file)
-			fclose(file);
-	}
+	close(started[1]);
+	/* Closed by the kernel once the process has its arguments and environment. */
+	assert_int_equal(read(started[0], &byte, 1), 0);
+	close(started[0]);
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
 	return pid;
 }
 

@@ -382,7 +382,10 @@ static int check_late_thread(void)
 		return __LINE__;
 	tid = find_thread();
 	snprintf(path, sizeof(path), "/proc/%d/timerslack_ns", (int)tid);
-	for (int i = 0; i < 5000 && strcmp(text, "50000\n") != 0; i++) {
+	/* It has its name before the rest. */
+	for (int i = 0; i < 5000 &&
+			(strcmp(text, "50000\n") != 0 || getpriority(PRIO_PROCESS, (id_t)tid) != 4);
+	     i++) {
 		peer_sleep_ms(1);
 		file = fopen(path, "r");
 		if (!file || !fgets(text, sizeof(text), file))
@@ -469,6 +472,9 @@ static int check_copies_at_once(void)
 	for (int i = 0; i < COPIES; i++)
 		pthread_join(starts[i].thread, NULL);
 	peer_find_fd(getpid(), &count);
+	/* Threads that were joined are in /proc for a moment longer. */
+	for (int i = 0; i < 5000 && count_threads() != 2; i++)
+		peer_sleep_ms(1);
 	return count == 1 && find_thread() && count_threads() == 2 ? 0 : __LINE__;
 }
 

@@ -21,6 +21,7 @@
 #include "record_keeper.h"
 #include "shared_fixture.h"
 #include "kernel/traced.h"
+#include "proc/status.h"
 #include "proc/cpus.h"
 
 #define SLOTS  16
@@ -109,19 +110,32 @@ static void *sleep_in_read(void *arg)
 	return read(sleeper->pipe[0], &byte, 1) < 0 ? sleeper : NULL;
 }
 
+/* ' ': it is gone. */
+static char state_of(uint32_t tid)
+{
+	struct thread_stat stat;
+
+	return thread_stat_read(&stat, (struct proc_ref){(uint32_t)getpid(), tid}) ? ' '
+										   : stat.state;
+}
+
+/* Returns when it waits in read(). */
 static void start_sleeper(struct sleeper *sleeper)
 {
 	sleeper->tid = 0;
 	assert_int_equal(pipe2(sleeper->pipe, O_CLOEXEC), 0);
 	assert_int_equal(pthread_create(&sleeper->thread, NULL, sleep_in_read, sleeper), 0);
-	while (!__atomic_load_n(&sleeper->tid, __ATOMIC_ACQUIRE))
-		sched_yield();
+	while (!__atomic_load_n(&sleeper->tid, __ATOMIC_ACQUIRE) || state_of(sleeper->tid) != 'S')
+		usleep(100);
 }
 
 static void stop_sleeper(struct sleeper *sleeper)
 {
 	close(sleeper->pipe[1]);
 	pthread_join(sleeper->thread, NULL);
+	/* It is in /proc for a moment longer. */
+	while (state_of(sleeper->tid) != ' ')
+		usleep(100);
 	close(sleeper->pipe[0]);
 }
 

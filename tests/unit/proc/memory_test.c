@@ -65,6 +65,17 @@ static uint8_t *make_page(void)
 	return page;
 }
 
+/* On a busy machine the helper may have no CPU for longer than a read may take. */
+static int read_at_last(struct memory *memory, struct proc_ref ref, struct memory_part *parts,
+			uint32_t count)
+{
+	int err = -ETIMEDOUT;
+
+	for (int i = 0; i < 200 && (err == -ETIMEDOUT || err == -EBUSY); i++)
+		err = memory__read(memory, ref, parts, count);
+	return err;
+}
+
 static void parts_are_read_up_to_the_page_that_is_not_there(void **state)
 {
 	uint8_t *page = make_page();
@@ -74,7 +85,7 @@ static void parts_are_read_up_to_the_page_that_is_not_there(void **state)
 				      {.address = UINT64_MAX - 4, .size = 65536},
 				      {.address = (uint64_t)page, .size = PAGE}};
 
-	assert_int_equal(memory__read(*state, ours(), parts, 5), 0);
+	assert_int_equal(read_at_last(*state, ours(), parts, 5), 0);
 	assert_int_equal(parts[0].got, 8);
 	assert_memory_equal(parts[0].data, page + 16, 8);
 	assert_int_equal(parts[1].got, 100);
@@ -94,7 +105,7 @@ static void what_has_no_room_is_not_read(void **state)
 				      {.address = (uint64_t)page, .size = 16},
 				      {.address = (uint64_t)page, .size = 8}};
 
-	assert_int_equal(memory__read(*state, ours(), parts, 3), 0);
+	assert_int_equal(read_at_last(*state, ours(), parts, 3), 0);
 	assert_int_equal(parts[0].got, PAGE);
 	assert_int_equal(parts[1].got, 0);
 	assert_int_equal(parts[2].got, 8);
@@ -105,7 +116,7 @@ static void a_process_that_is_gone_is_told(void **state)
 {
 	struct memory_part part = {.address = PAGE, .size = 8};
 
-	assert_int_equal(memory__read(*state, (struct proc_ref){.tgid = 1u << 30}, &part, 1),
+	assert_int_equal(read_at_last(*state, (struct proc_ref){.tgid = 1u << 30}, &part, 1),
 			 -ESRCH);
 	assert_int_equal(part.got, 0);
 }

@@ -120,13 +120,11 @@ static void act(uint32_t command, struct fbt_python_slot *at, const struct fbt_p
 	}
 }
 
-/* false: there is no order. */
-static bool answer(struct fbt_python_page *page, const struct fbt_python_slot *slot,
+/* false: it is no order, or another one by now. */
+static bool answer(struct fbt_python_page *page, uint32_t order, const struct fbt_python_slot *slot,
 		   const struct fbt_python_slot *late)
 {
-	uint32_t order = load(&page->order);
-
-	if ((order & 3) != FBT_PYTHON_ASKED)
+	if ((order & 3) != FBT_PYTHON_ASKED || load(&page->order) != order)
 		return false;
 	act(page->command, &page->slots[0], slot);
 	act(page->command, &page->slots[1], late);
@@ -149,6 +147,9 @@ static _Noreturn void be_library(struct shared *shared, size_t i,
 	if (write(ready, "r", 1) != 1)
 		_exit(1);
 	for (;;) {
+		/* One order is looked at in each turn: another one may come at any time. */
+		uint32_t order = load(&page->order), command = load(&page->command);
+
 		if (page->lapses != load(&shared->lapses)) {
 			end_lease(page);
 			store(&shared->libraries[i].lapses, page->lapses);
@@ -156,10 +157,10 @@ static _Noreturn void be_library(struct shared *shared, size_t i,
 		if (load(&shared->other))
 			store(&page->tool, load(&shared->other));
 		store(&shared->libraries[i].tool, load(&page->tool));
-		if (load(&page->order) & 3 && page->command == FBT_PYTHON_ARM)
+		if (order & 3 && command == FBT_PYTHON_ARM)
 			usleep(load(&shared->arm_us));
-		if (!load(&shared->is_silent) && load(&page->command) != load(&shared->ignored) &&
-		    answer(page, slot, load(&shared->has_late) ? slot : NULL)) {
+		if (!load(&shared->is_silent) && command != load(&shared->ignored) &&
+		    answer(page, order, slot, load(&shared->has_late) ? slot : NULL)) {
 			store(&shared->libraries[i].is_armed,
 			      page->slots[0].found == FBT_PYTHON_ARMED);
 			store(&shared->libraries[i].is_late_armed,
@@ -405,7 +406,7 @@ static void a_page_that_another_tool_had_meanwhile_is_taken_before_it_is_armed(v
 	/* Nothing else is said. */
 	fputs("armed\n", stderr);
 	elf_fixture_check_log(fixture->elf, "armed");
-	assert_int_equal(fixture->shared->libraries[0].is_armed, 1);
+	await(&fixture->shared->libraries[0].is_armed, 1);
 	dlclose(library);
 }
 
