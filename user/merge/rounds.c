@@ -125,6 +125,35 @@ static bool is_before(const struct rounds *rounds, const struct collective *a,
 	return rounds->of_collectives ? a->end_ns < b->end_ns : compare_steps(a, b) < 0;
 }
 
+static int64_t overlap_ns(const struct collective *a, const struct collective *b)
+{
+	int64_t begin_ns = a->begin_ns > b->begin_ns ? a->begin_ns : b->begin_ns;
+
+	return (a->end_ns < b->end_ns ? a->end_ns : b->end_ns) - begin_ns;
+}
+
+static uint64_t apart_ns(int64_t a, int64_t b)
+{
+	return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+}
+
+/*
+ * Whether the next one belongs to a span rather than this one: a trace may begin in the middle of a
+ * step that another has whole. All must say so: where one rank is late, its step overlaps the next
+ * one of the others too, but begins or ends with theirs.
+ */
+static bool is_next(const struct rounds *rounds, const struct collective *span,
+		    const span_vec *others, size_t index)
+{
+	const struct collective *other = &others->items[index], *next = other + 1;
+
+	return index + 1 < others->count && is_same(rounds, span, next) &&
+	       overlap_ns(span, next) > overlap_ns(span, other) &&
+	       apart_ns(span->begin_ns, next->begin_ns) <
+		       apart_ns(span->begin_ns, other->begin_ns) &&
+	       apart_ns(span->end_ns, next->end_ns) < apart_ns(span->end_ns, other->end_ns);
+}
+
 /*
  * For each span of the first rank the one of another rank that belongs to it, index + 1, or 0: both
  * in order, and at the same time. One without a counterpart is passed.
@@ -138,15 +167,18 @@ static uint32_t *find_twins(const struct rounds *rounds, const span_vec *first,
 
 	while (twins && i < first->count && j < other->count) {
 		const struct collective *left = &first->items[i], *right = &other->items[j];
+		bool is_twin = is_same(rounds, left, right) && overlap_ns(left, right) >= -error_ns;
 
-		if (is_same(rounds, left, right) && left->begin_ns <= right->end_ns + error_ns &&
-		    right->begin_ns <= left->end_ns + error_ns) {
-			twins[i++] = (uint32_t)++j;
-		} else if (is_before(rounds, left, right)) {
-			i++;
-		} else {
+		if (is_twin && is_next(rounds, left, other, j))
 			j++;
-		}
+		else if (is_twin && is_next(rounds, right, first, i))
+			i++;
+		else if (is_twin)
+			twins[i++] = (uint32_t)++j;
+		else if (is_before(rounds, left, right))
+			i++;
+		else
+			j++;
 	}
 	return twins;
 }

@@ -207,6 +207,61 @@ static void steps_are_compared_where_no_collective_is_common(void **state)
 	assert_int_equal(count_late(fixture, 3), TURNS);
 }
 
+/* Steps of 1 ms, one right after the other, from a turn to another. */
+static void run_steps(struct fixture *fixture, int rank, int from, int to, int64_t late_us)
+{
+	for (int i = from; i < to; i++)
+		add(&process_of(fixture, rank)->steps, (uint32_t)(i - from + 1), 1000 * i + late_us,
+		    1000 * i + 1000 + late_us);
+}
+
+/* Each trace begins where its window did, so the first step of one may be the second of another. */
+static void a_trace_may_begin_a_step_later(void **state)
+{
+	for (int first = 0; first < 2; first++) {
+		struct fixture *fixture;
+
+		if (first) {
+			teardown(state);
+			setup(state);
+		}
+		fixture = *state;
+		run_steps(fixture, 0, first, TURNS, 0);
+		run_steps(fixture, 1, 1 - first, TURNS, 200);
+		assert_int_equal(rounds_find(&fixture->rounds, fixture->files, 2), 0);
+		assert_int_equal(fixture->rounds.rounds.count, TURNS - 1);
+		assert_int_equal(count_late(fixture, 0), 0);
+		assert_int_equal(count_late(fixture, 1), TURNS - 1);
+		vec_for_each (round, &fixture->rounds.rounds)
+			assert_int_equal(round_spread(round), 200 * NS_PER_US);
+	}
+}
+
+/* One step lasts for three others, or begins so late: all wait for it, and go on together. */
+static void the_late_step_is_not_taken_for_the_next_one(void **state)
+{
+	struct fixture *fixture = *state;
+	span_vec *steps = &process_of(fixture, 0)->steps, *late = &process_of(fixture, 1)->steps;
+
+	run_steps(fixture, 0, 0, 3, 0);
+	run_steps(fixture, 1, 0, 3, 0);
+	/* It ends late: the others are in their next step by then. */
+	add(steps, 4, 3000, 4000);
+	add(steps, 5, 4000, 8000);
+	add(late, 4, 3000, 7000);
+	add(late, 5, 7000, 8000);
+	/* It begins late: the others are in the same one. */
+	add(steps, 6, 8000, 12000);
+	add(late, 6, 11500, 12000);
+	run_steps(fixture, 0, 12, 15, 0);
+	run_steps(fixture, 1, 12, 15, 0);
+	assert_int_equal(rounds_find(&fixture->rounds, fixture->files, 2), 0);
+	assert_int_equal(fixture->rounds.rounds.count, 9);
+	assert_int_equal(fixture->rounds.unmatched, 0);
+	assert_int_equal(count_late(fixture, 0), 0);
+	assert_int_equal(count_late(fixture, 1), 3);
+}
+
 /* One function calls another at its end; tracing of the last rank, which is late, begins there. */
 static void steps_of_different_functions_are_not_compared(void **state)
 {
@@ -270,6 +325,8 @@ int main(void)
 		TEST(without_groups_all_ranks_take_part),
 		TEST(where_a_rank_names_no_groups_all_ranks_take_part),
 		TEST(steps_are_compared_where_no_collective_is_common),
+		TEST(a_trace_may_begin_a_step_later),
+		TEST(the_late_step_is_not_taken_for_the_next_one),
 		TEST(steps_of_different_functions_are_not_compared),
 		TEST(gpus_of_nobody_known_are_told_apart),
 	};
