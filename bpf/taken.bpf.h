@@ -23,8 +23,10 @@
 /* Threads that wait for one CPU and are looked at: of those in steps, and of others. */
 #define WAITERS 4
 
-/* Of FBT_TAKERS, the places of threads of the process: the others are for other processes. */
+/* Of FBT_TAKERS, the places of threads of the process: the others are for other processes, … */
 #define OWN_TAKERS 2
+/* … of these so many for cgroups, if there are more processes than places. */
+#define GROUP_TAKERS 2
 
 /* So much waiting makes a record; less is kept for the next one of the same step. */
 #define TAKEN_SEND_NS 100000
@@ -204,38 +206,108 @@ static __always_inline void end_wait(const struct fbt_slot *slot, __u32 index,
 	send_taken(taken, slot);
 }
 
-/*
- * The taker of that process, or of that thread if tid is not 0. For a new one a free place or, if
- * it had the CPU for longer than the one with least, that one's: a hog is not always among the
- * first that run. NULL if it has none. Pointers, as Linux 5.15 forgets what it knows of a number
- * that is kept on the stack.
- */
-static __always_inline struct fbt_taker *find_taker(struct fbt_taken *sum, __u32 tgid, __u32 tid,
-						    __u64 ns)
+/* The id of its cgroup (the inode of its folder). 0: it is in the root, which says nothing. */
+static __always_inline __u64 cgroup_of(struct task_struct *task)
 {
-	struct fbt_taker *least = NULL;
-	__u64 least_ns = ns;
+	struct cgroup *cgroup;
+
+	if (!bpf_core_field_exists(task->cgroups))
+		return 0;
+	cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+	return BPF_CORE_READ(cgroup, level) > 0 ? BPF_CORE_READ(cgroup, kn, id) : 0;
+}
+
+static __always_inline bool is_group(const struct fbt_taker *taker)
+{
+	return !taker->tgid && taker->cgroup_id;
+}
+
+/* Where a task's time may go. Pointers, as Linux 5.15 forgets what it knows of a number that is
+ * kept on the stack. */
+struct places {
+	struct fbt_taker *same;	 /* it has one */
+	struct fbt_taker *free;	 /* else */
+	struct fbt_taker *group; /* of its cgroup */
+	struct fbt_taker *least; /* of its kind, with the least time */
+	__u32 groups;
+};
+
+static __always_inline void find_places(struct places *places, struct fbt_taken *sum, __u32 tgid,
+					__u32 tid, __u64 cgroup)
+{
+	__u64 least_ns = ~0ull;
 	__u32 own = 0;
 
 #pragma unroll
 	for (int i = 0; i < FBT_TAKERS; i++) {
 		struct fbt_taker *taker = &sum->takers[i];
 
-		if (!taker->tgid && (!tid || own < OWN_TAKERS)) {
+		if (!taker->tgid && !taker->cgroup_id) {
+			if (tid && own >= OWN_TAKERS)
+				return;
+			places->free = taker;
 			sum->count = i + 1;
-			return taker;
+			return;
 		}
-		if (!taker->tgid)
-			return least;
-		if (taker->tgid == tgid && taker->tid == tid)
-			return taker;
+		if (is_group(taker)) {
+			places->groups++;
+			if (taker->cgroup_id == cgroup)
+				places->group = taker;
+			continue;
+		}
+		if (taker->tgid == tgid && taker->tid == tid) {
+			places->same = taker;
+			return;
+		}
 		if (!taker->tid == !tid && taker->ns < least_ns) {
 			least_ns = taker->ns;
-			least = taker;
+			places->least = taker;
 		}
 		own += taker->tid != 0;
 	}
-	return least;
+}
+
+static __always_inline void set_taker(struct fbt_taker *taker, struct task_struct *ran, __u32 tid,
+				      __u64 cgroup, __u64 ns)
+{
+	taker->tgid = ran->tgid;
+	taker->tid = tid;
+	taker->ns = ns;
+	taker->cgroup_id = cgroup;
+	if (tid)
+		BPF_CORE_READ_INTO(&taker->comm, ran, comm);
+	else
+		BPF_CORE_READ_INTO(&taker->comm, ran, group_leader, comm);
+}
+
+/*
+ * There is no place. The one with least gives way to one that has had the CPU for longer: a hog is
+ * not always among the first that run. If both are of one cgroup, as compilers of a build are, its
+ * place becomes that of the cgroup.
+ */
+static __always_inline void charge_crowd(struct fbt_taken *sum, struct places *places,
+					 struct task_struct *ran, __u32 tid, __u64 cgroup, __u64 ns)
+{
+	struct fbt_taker *least = places->least;
+	bool is_one = least && least->cgroup_id == cgroup;
+	__u64 lost_ns = ns;
+
+	if (least && is_one && cgroup && !places->group && places->groups < GROUP_TAKERS) {
+		least->tgid = 0;
+		__builtin_memset(least->comm, 0, sizeof(least->comm));
+		least->ns += ns;
+		return;
+	}
+	if (least && least->ns < ns) {
+		lost_ns = least->ns;
+		set_taker(least, ran, tid, cgroup, ns);
+	} else {
+		is_one = true;
+	}
+	if (places->group && is_one)
+		places->group->ns += lost_ns;
+	else if (!tid)
+		sum->other_ns += lost_ns;
 }
 
 static __always_inline void charge(struct taken *taken, const struct fbt_slot *slot,
@@ -243,7 +315,8 @@ static __always_inline void charge(struct taken *taken, const struct fbt_slot *s
 {
 	struct fbt_taken *sum = &taken->sum;
 	__u32 tgid = ran->tgid, tid = tgid == slot->tgid ? ran->pid : 0;
-	struct fbt_taker *taker;
+	struct places places = {};
+	__u64 cgroup = 0;
 
 	if (!ran->pid) {
 		sum->idle_ns += ns;
@@ -251,24 +324,15 @@ static __always_inline void charge(struct taken *taken, const struct fbt_slot *s
 	}
 	if (tid)
 		sum->own_ns += ns;
-	taker = find_taker(sum, tgid, tid, ns);
-	if (!taker) {
-		sum->other_ns += tid ? 0 : ns;
-		return;
-	}
-	if (taker->tgid == tgid && taker->tid == tid) {
-		taker->ns += ns;
-		return;
-	}
-	/* What the one before had; 0 in a free place. */
-	sum->other_ns += tid ? 0 : taker->ns;
-	taker->tgid = tgid;
-	taker->tid = tid;
-	taker->ns = ns;
-	if (tid)
-		BPF_CORE_READ_INTO(&taker->comm, ran, comm);
 	else
-		BPF_CORE_READ_INTO(&taker->comm, ran, group_leader, comm);
+		cgroup = cgroup_of(ran);
+	find_places(&places, sum, tgid, tid, cgroup);
+	if (places.same)
+		places.same->ns += ns;
+	else if (places.free)
+		set_taker(places.free, ran, tid, cgroup, ns);
+	else
+		charge_crowd(sum, &places, ran, tid, cgroup, ns);
 }
 
 /*

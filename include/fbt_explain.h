@@ -31,13 +31,19 @@ struct fbt_stop_sender {
 	char parent_comm[16];
 };
 
-/* Who ran on a CPU while a thread was ready to run, but had to wait for it. */
+/*
+ * Who ran on a CPU while a thread was ready to run, but had to wait for it. With tgid 0: processes
+ * of one cgroup together, of which each had too little for a place of its own.
+ */
 struct fbt_taker {
 	__u32 tgid;
 	__u32 tid; /* of a thread of the waiter's own process; else 0: all threads of tgid */
 	__u64 ns;
-	char comm[16];	 /* of the process, or of the thread if tid is not 0 */
-	char cgroup[40]; /* the last names of the path of its cgroup; "": not known */
+	char comm[16]; /* of the process, or of the thread if tid is not 0 */
+	union {
+		char cgroup[40]; /* the last names of the path of its cgroup; "": not known */
+		__u64 cgroup_id; /* from bpf/: of version 2; 0: the root, or not known */
+	};
 };
 
 #define FBT_TAKERS 6

@@ -190,8 +190,18 @@ struct cgroup_subsys_state {
 	struct cgroup_subsys_state *parent;
 };
 
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	int level;
+	struct kernfs_node *kn;
+};
+
 struct css_set {
 	struct cgroup_subsys_state *subsys[1];
+	struct cgroup *dfl_cgrp;
 };
 
 struct cfs_bandwidth {

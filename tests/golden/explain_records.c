@@ -49,7 +49,10 @@ static void write_fault_sites(struct events *events)
 	sites->count = sites->sites[1].faults ? 2 : sites->sites[0].faults ? 1 : 0;
 }
 
-/* by is a list NAME:PID[:TID]:TIME in us[:CGROUP], the one with the most time first. */
+/*
+ * by is a list NAME:PID:TID:TIME in us[:CGROUP], the one with the most time first. NAME "-": all of
+ * a cgroup.
+ */
 static void add_taker(struct fbt_taken *taken, const char *text)
 {
 	struct fbt_taker *taker = &taken->takers[taken->count];
@@ -58,6 +61,8 @@ static void add_taker(struct fbt_taken *taken, const char *text)
 	if (sscanf(text, "%15[^:]:%u:%u:%llu:%39[^,]", taker->comm, &taker->tgid, &taker->tid, &us,
 		   taker->cgroup) < 4)
 		return;
+	if (!strcmp(taker->comm, "-"))
+		memset(taker->comm, 0, sizeof(taker->comm));
 	taker->ns = us * 1000;
 	if (taker->tid)
 		taken->own_ns += taker->ns;

@@ -4,6 +4,7 @@
     explain.py MODE TRUTH OUT
 """
 import json
+import os
 import sys
 
 mode, truth_path, out = sys.argv[1:4]
@@ -106,6 +107,27 @@ elif mode in ("hog+own", "hog+crew"):
     fact("each of them has its own time", halves and not wrong, (halves, wrong))
     by = [s.get("cpu_taken_pid") for step, s in known.items() if step in halves]
     fact("the hog is named", set(by) == {truth["taker_pid"]}, by)
+elif mode == "build":
+    fact_explained(shapes, known, 2)
+    # All of the wait was looked at, not only the end of it.
+    whole = {
+        step: shape
+        for step, shape in known.items()
+        if shape["cpu_taken_waited_us"] * 1000 > 0.9 * slow[step]["waited_ns"] and is_calm(step)
+    }
+    wrong = {
+        step: (shape.get("cpu_taken_us"), slow[step])
+        for step, shape in whole.items()
+        if not near(shape.get("cpu_taken_us", 0), slow[step]["taken_ns"], slow[step]["passed_ns"])
+    }
+    fact("how long they had the CPU together", whole and not wrong, (wrong, known))
+    groups = {shape.get("cpu_taken_cgroup") for shape in whole.values()}
+    fact("in which cgroup they were", groups == {"/" + os.path.basename(os.environ["FBT_GROUP"])}, groups)
+    named = {shape.get("cpu_taken_by", shape.get("cpu_taken_pid")) for shape in whole.values()}
+    fact("none of them is named for all", named == {None}, named)
+    causes = [c for c in report["escalations"]["causes"] if c["cause"] == "run_queue"]
+    most = causes[0]["cpu_taken"]["by"][0]
+    fact("the report has the cgroup first", {most["cgroup"]} == groups and most["name"] is None, causes)
 elif mode == "dear":
     fact("nothing is explained", not known, known)
     fact("it was refused", switches.get("state") == "refused", switches)

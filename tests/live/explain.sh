@@ -56,6 +56,21 @@ explained hog+crew
 judged hog+crew
 has 'its own threads together' "$OUT.err" ', taken by .*its own threads [0-9.]+ ms'
 
+# More processes than have places, none of which is there when it is judged: the cgroup is what
+# a user can do something about.
+FBT_GROUP=$(awk '$(NF - 2) == "cgroup2" { print $5; exit }' /proc/self/mountinfo)/fbt_build_$$
+export FBT_GROUP
+if mkdir "$FBT_GROUP" 2>/dev/null; then
+	explained build
+	judged build
+	has 'the cgroup of a build is named' "$OUT.err" \
+		", taken by many processes of cgroup /fbt_build_$$ [78][0-9.]* ms"
+	is 'none of its processes is named' "$(grep -cE 'fbt_compiler|fbt_hog' "$OUT.err")" 0
+	rmdir "$FBT_GROUP"
+else
+	echo 'SKIP build: no cgroup of version 2 can be made here'
+fi
+
 # A step that spins for a thread which has no CPU.
 if [ "$(nproc)" -ge 2 ]; then
 	explained worker

@@ -63,11 +63,15 @@ static void add_taker(struct line *line, const struct fbt_taker *taker, bool wit
 {
 	char name[4 * sizeof(taker->comm) + 1], cgroup[4 * sizeof(taker->cgroup) + 1];
 
+	shorten_text(cgroup, sizeof(cgroup), taker->cgroup, CGROUP_COLUMNS);
+	if (taker_is_group(taker)) {
+		line_add(line, "many processes of cgroup %s %s", cgroup, FORMAT_TIME(taker->ns));
+		return;
+	}
 	line_add(line, "%s (pid %" PRIu32,
 		 shorten_text(name, sizeof(name), taker->comm, NAME_COLUMNS), taker->tgid);
 	if (with_cgroup && *taker->cgroup && strcmp(taker->cgroup, "/") != 0)
-		line_add(line, ", cgroup %s",
-			 shorten_text(cgroup, sizeof(cgroup), taker->cgroup, CGROUP_COLUMNS));
+		line_add(line, ", cgroup %s", cgroup);
 	line_add(line, ") %s", FORMAT_TIME(taker->ns));
 }
 
@@ -90,7 +94,7 @@ static void add_own(struct line *line, const struct fbt_taken *taken)
 }
 
 /*
- * The time of all other processes if each had too little for a name, and all of them much: a build
+ * The time of all processes that had too little for a name each, if together they had much: a build
  * with many compilers. Else 0.
  */
 static uint64_t sum_small(const struct fbt_taken *taken, uint64_t least_ns)
@@ -98,11 +102,10 @@ static uint64_t sum_small(const struct fbt_taken *taken, uint64_t least_ns)
 	uint64_t ns = taken->other_ns;
 
 	for (uint32_t i = 0; i < taken->count; i++) {
-		if (taken->takers[i].tid)
-			continue;
-		if (taken->takers[i].ns >= least_ns)
-			return 0;
-		ns = add_saturating(ns, taken->takers[i].ns);
+		const struct fbt_taker *taker = &taken->takers[i];
+
+		if (!taker->tid && taker->ns < least_ns)
+			ns = add_saturating(ns, taker->ns);
 	}
 	return ns > taken->waited_ns / 2 ? ns : 0;
 }

@@ -235,7 +235,8 @@ static bool is_taken_sound(const struct fbt_taken *taken)
 		uint64_t *left = taker->tid ? &own_ns : &left_ns;
 
 		if (taker->ns > *left || !memchr(taker->comm, '\0', sizeof(taker->comm)) ||
-		    !memchr(taker->cgroup, '\0', sizeof(taker->cgroup)))
+		    !memchr(taker->cgroup, '\0', sizeof(taker->cgroup)) ||
+		    (!taker->tgid && !*taker->cgroup))
 			return false;
 		*left -= taker->ns;
 	}

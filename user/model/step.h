@@ -126,6 +126,12 @@ void step_clear(struct step *step);
 /* Forgets the same: another one has taken them. */
 void step_hand_over(struct step *step);
 
+/* Whether it stands for processes of one cgroup together. */
+static inline bool taker_is_group(const struct fbt_taker *taker)
+{
+	return !taker->tgid;
+}
+
 /*
  * Leaves of a wait for a CPU no more than that: who had it just then is not known, so each taker
  * keeps its share.

@@ -20,8 +20,10 @@ static void add_taken(struct json_fields *fields, const struct cause *cause)
 		json_fields_uint(fields, "cpu_taken_from_tid", taken->tid);
 	if (!most)
 		return;
-	json_fields_string(fields, "cpu_taken_by", most->comm);
-	json_fields_uint(fields, "cpu_taken_pid", most->tgid);
+	if (!taker_is_group(most)) {
+		json_fields_string(fields, "cpu_taken_by", most->comm);
+		json_fields_uint(fields, "cpu_taken_pid", most->tgid);
+	}
 	json_fields_uint(fields, "cpu_taken_us", most->ns / NS_PER_US);
 	if (*most->cgroup)
 		json_fields_string(fields, "cpu_taken_cgroup", most->cgroup);

@@ -213,6 +213,21 @@ void cgroup_limits_find(struct cgroup_limits *limits, FILE *cgroups, FILE *mount
 	free(line);
 }
 
+bool cgroup_v2_folder(FILE *mounts, char folder[PATH_MAX])
+{
+	struct hierarchy hierarchy;
+	bool is_found = false;
+	char *line = NULL;
+	size_t size = 0;
+
+	while (!is_found && getline(&line, &size, mounts) > 0)
+		is_found = parse_mount(line, &hierarchy) && hierarchy.v2;
+	free(line);
+	if (is_found)
+		memcpy(folder, hierarchy.folder, sizeof(hierarchy.folder));
+	return is_found;
+}
+
 void cgroup_limits_read(struct cgroup_limits *limits, struct proc_ref ref)
 {
 	FILE *cgroups = proc_fopen(ref, "cgroup");

@@ -6,6 +6,7 @@
 #ifndef FBT_PROC_CGROUP_H
 #define FBT_PROC_CGROUP_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -36,5 +37,9 @@ void cgroup_limits_read(struct cgroup_limits *limits, struct proc_ref ref);
  * outside of the mounted ones, or of this process's cgroup namespace, cannot be seen.
  */
 void cgroup_limits_find(struct cgroup_limits *limits, FILE *cgroups, FILE *mounts);
+
+/* Where cgroups of version 2 are mounted, by an open file as /proc/self/mountinfo. false: nowhere.
+ */
+bool cgroup_v2_folder(FILE *mounts, char folder[PATH_MAX]);
 
 #endif

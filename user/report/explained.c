@@ -38,6 +38,12 @@ static void add_taker(struct line *line, const struct explained_tally *tally, in
 
 	if (share < SHARE_LEAST)
 		return;
+	shorten_text(cgroup, sizeof(cgroup), taker->cgroup, CGROUP_COLUMNS);
+	if (taker_is_group(taker) && !*taker->comm) {
+		line_add(line, "%smany processes of cgroup %s %s", line->length ? ", " : "", cgroup,
+			 FORMAT_PERCENT(share));
+		return;
+	}
 	line_add(line, "%s%s (", line->length ? ", " : "",
 		 shorten_text(name, sizeof(name), taker->comm, NAME_COLUMNS));
 	if (taker->tgid)
@@ -45,8 +51,7 @@ static void add_taker(struct line *line, const struct explained_tally *tally, in
 	else
 		line_add(line, "several processes");
 	if (*taker->cgroup && strcmp(taker->cgroup, "/") != 0)
-		line_add(line, ", cgroup %s",
-			 shorten_text(cgroup, sizeof(cgroup), taker->cgroup, CGROUP_COLUMNS));
+		line_add(line, ", cgroup %s", cgroup);
 	line_add(line, ") %s", FORMAT_PERCENT(share));
 }
 
@@ -265,7 +270,7 @@ void report_json_explained(struct json *json, const struct explained_tally *tall
 			json_uint(json, "pid", taker->tgid);
 		else
 			json_null(json, "pid");
-		json_string(json, "name", taker->comm);
+		json_string(json, "name", *taker->comm ? taker->comm : NULL);
 		json_string(json, "cgroup", *taker->cgroup ? taker->cgroup : NULL);
 		json_uint(json, "ns", taker->ns);
 		json_object_end(json);

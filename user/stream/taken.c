@@ -6,19 +6,22 @@
 
 #include "base/arith.h"
 #include "model/step.h"
-#include "proc/machine_load.h"
+#include "proc/cgroup_name.h"
 #include "stream/step_sums.h"
 
 /* Steps that are open, or whose record was lost. */
 #define SUMS_MAX 512
-/* Takers of one step that are told apart. */
+/* Takers of one step that are told apart; and cgroups of others. */
 #define TAKERS_MAX 24
+#define GROUPS_MAX 6
 /* Threads of the process itself that are told apart, of these; and in what is sent. */
 #define OWN_MAX	 8
 #define OWN_SENT 2
-/* A cgroup is looked up for one that took this part of the time. */
+/* A cgroup is looked up for one that took this part of the time, … */
 #define NAMED_PART 10
 #define CGROUPS	   32
+/* … and processes with less are told together if so many are in one cgroup. */
+#define GROUP_LEAST 3
 /* CPUs of one step that are told apart; and the part of its wait that is all but that of one. */
 #define CPUS_MAX  4
 #define REST_PART 10
@@ -41,7 +44,8 @@ struct sum {
 	uint64_t other_ns;
 	uint32_t count;
 	uint32_t own_count;
-	struct fbt_taker takers[TAKERS_MAX];
+	uint32_t group_count;
+	struct fbt_taker takers[TAKERS_MAX + GROUPS_MAX];
 	struct {
 		uint32_t cpu; /* fbt_taken.cpu; 0: free */
 		uint64_t ns;
@@ -49,7 +53,8 @@ struct sum {
 };
 
 struct cgroup {
-	uint32_t tgid;
+	uint32_t tgid; /* 0: that of an id */
+	uint64_t id;
 	char comm[sizeof(((struct fbt_taker *)0)->comm)];
 	char name[sizeof(((struct fbt_taker *)0)->cgroup)];
 };
@@ -87,23 +92,47 @@ void taken_sums__free(struct taken_sums *sums)
 	free(sums);
 }
 
+static struct fbt_taker *find_taker(struct sum *sum, const struct fbt_taker *taker)
+{
+	for (uint32_t i = 0; i < sum->count; i++) {
+		struct fbt_taker *known = &sum->takers[i];
+
+		if (known->tgid == taker->tgid && known->tid == taker->tid &&
+		    (!taker_is_group(taker) || known->cgroup_id == taker->cgroup_id))
+			return known;
+	}
+	return NULL;
+}
+
+static bool has_place(const struct sum *sum, const struct fbt_taker *taker)
+{
+	if (taker_is_group(taker))
+		return taker->cgroup_id && sum->group_count < GROUPS_MAX;
+	return sum->count - sum->group_count < TAKERS_MAX &&
+	       !(taker->tid && sum->own_count == OWN_MAX);
+}
+
+/* As one of the processes that are not told apart. */
+static struct fbt_taker group_of(const struct fbt_taker *taker)
+{
+	return (struct fbt_taker){.ns = taker->ns, .cgroup_id = taker->cgroup_id};
+}
+
 static void add_taker(struct sum *sum, const struct fbt_taker *taker)
 {
-	uint32_t i = 0;
+	struct fbt_taker *known = find_taker(sum, taker), group = group_of(taker);
 
-	while (i < sum->count &&
-	       (sum->takers[i].tgid != taker->tgid || sum->takers[i].tid != taker->tid))
-		i++;
-	if (i < sum->count) {
-		sum->takers[i].ns += taker->ns;
-		return;
+	if (known) {
+		known->ns = add_saturating(known->ns, taker->ns);
+	} else if (has_place(sum, taker)) {
+		sum->takers[sum->count++] = *taker;
+		sum->own_count += taker->tid != 0;
+		sum->group_count += taker_is_group(taker);
+	} else if (taker_is_group(taker)) {
+		sum->other_ns += taker->ns;
+	} else if (!taker->tid) {
+		add_taker(sum, &group);
 	}
-	if (i == TAKERS_MAX || (taker->tid && sum->own_count == OWN_MAX)) {
-		sum->other_ns += taker->tid ? 0 : taker->ns;
-		return;
-	}
-	sum->takers[sum->count++] = *taker;
-	sum->own_count += taker->tid != 0;
 }
 
 static void add_cpu(struct sum *sum, const struct fbt_taken *taken)
@@ -161,23 +190,77 @@ static int compare_takers(const void *left, const void *right)
 }
 
 /* A process may have ended; its name tells whether the id has another one by now. */
-static void name_cgroup(struct taken_sums *sums, struct fbt_taker *taker)
+static bool is_cgroup_of(const struct cgroup *cgroup, const struct fbt_taker *taker)
+{
+	if (taker_is_group(taker))
+		return !cgroup->tgid && cgroup->id == taker->cgroup_id;
+	return cgroup->tgid == taker->tgid &&
+	       !memcmp(cgroup->comm, taker->comm, sizeof(cgroup->comm));
+}
+
+static const char *cgroup_of(struct taken_sums *sums, const struct fbt_taker *taker)
 {
 	struct cgroup *cgroup;
 
-	for (uint32_t i = 0; i < CGROUPS; i++) {
-		cgroup = &sums->cgroups[i];
-		if (cgroup->tgid == taker->tgid &&
-		    !memcmp(cgroup->comm, taker->comm, sizeof(cgroup->comm))) {
-			memcpy(taker->cgroup, cgroup->name, sizeof(taker->cgroup));
-			return;
-		}
-	}
+	for (uint32_t i = 0; i < CGROUPS; i++)
+		if (is_cgroup_of(&sums->cgroups[i], taker))
+			return sums->cgroups[i].name;
 	cgroup = &sums->cgroups[sums->next_cgroup++ % CGROUPS];
-	cgroup->tgid = taker->tgid;
+	*cgroup = (struct cgroup){.tgid = taker->tgid, .id = taker->cgroup_id};
 	memcpy(cgroup->comm, taker->comm, sizeof(cgroup->comm));
-	machine_cgroup_name(taker->tgid, cgroup->name, sizeof(cgroup->name));
-	memcpy(taker->cgroup, cgroup->name, sizeof(taker->cgroup));
+	if (taker->tgid)
+		cgroup_name_of_process(taker->tgid, cgroup->name, sizeof(cgroup->name));
+	if (!*cgroup->name && taker->cgroup_id)
+		cgroup_name_of_id(taker->cgroup_id, cgroup->name, sizeof(cgroup->name));
+	return cgroup->name;
+}
+
+/* The name in the place of the id. */
+static void name_cgroup(struct taken_sums *sums, struct fbt_taker *taker, bool is_wanted)
+{
+	const char *name = is_wanted ? cgroup_of(sums, taker) : "";
+	char cgroup[sizeof(taker->cgroup)] = "";
+
+	memcpy(cgroup, name, strlen(name));
+	memcpy(taker->cgroup, cgroup, sizeof(cgroup));
+}
+
+static bool is_small(const struct sum *sum, const struct fbt_taker *taker)
+{
+	return !taker->tid && taker->tgid && taker->cgroup_id &&
+	       taker->ns < sum->waited_ns / NAMED_PART;
+}
+
+/* Whether the cgroup has a group, or enough processes for one. */
+static bool wants_group(const struct sum *sum, uint64_t cgroup_id)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < sum->count; i++) {
+		const struct fbt_taker *taker = &sum->takers[i];
+
+		if (taker->cgroup_id != cgroup_id || taker->tid)
+			continue;
+		if (taker_is_group(taker))
+			return true;
+		count += is_small(sum, taker);
+	}
+	return count >= GROUP_LEAST;
+}
+
+/* Processes with little go into the group of their cgroup. */
+static void group_small(struct sum *sum)
+{
+	struct sum grouped = *sum;
+
+	grouped.count = grouped.own_count = grouped.group_count = 0;
+	for (uint32_t i = 0; i < sum->count; i++) {
+		const struct fbt_taker *taker = &sum->takers[i], group = group_of(taker);
+		bool is_grouped = is_small(sum, taker) && wants_group(sum, taker->cgroup_id);
+
+		add_taker(&grouped, is_grouped ? &group : taker);
+	}
+	*sum = grouped;
 }
 
 /*
@@ -208,10 +291,11 @@ static void send(struct taken_sums *sums, struct sum *sum, uint16_t flags)
 				  .waited_ns = sum->waited_ns,
 				  .idle_ns = sum->idle_ns,
 				  .own_ns = sum->own_ns,
-				  .other_ns = sum->other_ns,
 				  .cpu = find_cpu(sum)};
 	uint32_t own = 0;
 
+	group_small(sum);
+	taken.other_ns = sum->other_ns;
 	qsort(sum->takers, sum->count, sizeof(sum->takers[0]), compare_takers);
 	for (uint32_t i = 0; i < sum->count; i++) {
 		struct fbt_taker *taker = &sum->takers[i];
@@ -221,9 +305,12 @@ static void send(struct taken_sums *sums, struct sum *sum, uint16_t flags)
 			continue;
 		}
 		own += taker->tid != 0;
-		if (!taker->tid && taker->ns >= taken.waited_ns / NAMED_PART)
-			name_cgroup(sums, taker);
-		taken.takers[taken.count++] = *taker;
+		name_cgroup(sums, taker, !taker->tid && taker->ns >= taken.waited_ns / NAMED_PART);
+		/* Without its name it says nothing. */
+		if (taker_is_group(taker) && !*taker->cgroup)
+			taken.other_ns += taker->ns;
+		else
+			taken.takers[taken.count++] = *taker;
 	}
 	clamp(&taken);
 	record_send(sums->output, &taken, sizeof(taken), FBT_EVENT_TAKEN);

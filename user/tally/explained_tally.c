@@ -47,6 +47,16 @@ static void add_cgroup(struct explained_tally *tally, struct fbt_taker *known,
 	}
 }
 
+/* Several processes with one name have no pid either. */
+static bool is_together(const struct fbt_taker *known, const struct fbt_taker *taker)
+{
+	bool known_is_group = taker_is_group(known) && !*known->comm;
+
+	if (taker_is_group(taker))
+		return known_is_group && !strcmp(known->cgroup, taker->cgroup);
+	return !known_is_group && !strcmp(known->comm, taker->comm);
+}
+
 static void add_taker(struct explained_tally *tally, const struct fbt_taker *taker)
 {
 	struct fbt_taker *known = NULL;
@@ -54,7 +64,7 @@ static void add_taker(struct explained_tally *tally, const struct fbt_taker *tak
 	if (taker->tid)
 		return;
 	for (uint32_t i = 0; i < tally->count && !known; i++)
-		if (!strcmp(tally->takers[i].comm, taker->comm))
+		if (is_together(&tally->takers[i], taker))
 			known = &tally->takers[i];
 	if (!known) {
 		known = take_place(tally, taker->ns);
@@ -65,6 +75,8 @@ static void add_taker(struct explained_tally *tally, const struct fbt_taker *tak
 		return;
 	}
 	known->ns = add_saturating(known->ns, taker->ns);
+	if (taker_is_group(taker))
+		return;
 	if (known->tgid != taker->tgid)
 		known->tgid = 0;
 	add_cgroup(tally, known, taker);

@@ -24,7 +24,7 @@ struct explained_tally {
 	uint32_t count;
 	/*
 	 * Other processes. tgid is 0 if several have that name; cgroup is "" if they are in
-	 * several, whose bits are in mixed, and if it is not known.
+	 * several, whose bits are in mixed, and if it is not known. Of a group comm is "".
 	 */
 	struct fbt_taker takers[EXPLAINED_TAKERS];
 	uint32_t mixed;

@@ -111,6 +111,28 @@ static void many_that_took_little_are_told_together(void **state)
 	says(&taken, ", taken by many other processes 272 ms, its own threads 20.0 ms");
 }
 
+static void one_that_took_more_does_not_hide_many(void **state)
+{
+	struct fbt_taken taken = waited(300);
+
+	add(&taken, 9, 0, "hog", 30);
+	for (uint32_t pid = 10; pid < 9 + FBT_TAKERS; pid++)
+		add(&taken, pid, 0, "cc1", 12);
+	taken.other_ns = 200 * MS;
+	says(&taken, ", taken by many other processes 260 ms, hog (pid 9) 30.0 ms");
+}
+
+static void many_of_one_cgroup_are_told_with_it(void **state)
+{
+	struct fbt_taken taken = waited(300);
+
+	add(&taken, 0, 0, "", 250);
+	snprintf(taken.takers[0].cgroup, sizeof(taken.takers[0].cgroup), "/ci\x1b.slice");
+	add(&taken, 9, 0, "hog", 40);
+	says(&taken,
+	     ", taken by many processes of cgroup /ci\\x1b.slice 250 ms, hog (pid 9) 40.0 ms");
+}
+
 static void little_is_left_out(void **state)
 {
 	struct fbt_taken taken = waited(300);
@@ -182,6 +204,8 @@ int main(void)
 		cmocka_unit_test(own_threads_come_last_where_they_took_least),
 		cmocka_unit_test(many_that_took_little_are_told_together),
 		cmocka_unit_test(own_threads_count_beyond_those_that_have_a_place),
+		cmocka_unit_test(one_that_took_more_does_not_hide_many),
+		cmocka_unit_test(many_of_one_cgroup_are_told_with_it),
 		cmocka_unit_test(little_is_left_out),
 		cmocka_unit_test(a_cpu_that_ran_nothing_is_told),
 		cmocka_unit_test(names_are_not_trusted),

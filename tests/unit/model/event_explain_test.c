@@ -74,6 +74,12 @@ static void the_takers_of_a_cpu_are_counted_and_named(void **state)
 	taken = sound_taken();
 	memset(taken.takers[0].cgroup, 'x', sizeof(taken.takers[0].cgroup));
 	assert_int_equal(decode_taken(&taken), -EBADMSG);
+	/* Many processes of a cgroup, which then has a name. */
+	taken = sound_taken();
+	taken.takers[0].tgid = 0;
+	assert_int_equal(decode_taken(&taken), -EBADMSG);
+	strcpy(taken.takers[0].cgroup, "/build");
+	assert_int_equal(decode_taken(&taken), sizeof(taken));
 }
 
 static void a_wake_has_a_known_context_and_call(void **state)

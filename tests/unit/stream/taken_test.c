@@ -4,7 +4,12 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 #include "record_keeper.h"
 #include "stream/taken.h"
 
@@ -131,6 +136,87 @@ static void own_threads_leave_room_for_other_processes(void **state)
 	assert_int_equal(taken->waited_ns, taken->own_ns + 1500);
 }
 
+/* Of other processes in one cgroup: so many with 1 ms each, and one with 20 ms. */
+static void add_build(struct fixture *fixture, uint64_t cgroup_id, uint32_t count)
+{
+	for (uint32_t i = 0; i <= count; i++) {
+		uint64_t ns = i ? 1000000 : 20000000;
+		const struct fbt_taken taken = {
+			.tgid = 7,
+			.tid = 8,
+			.start_ns = 1000,
+			.waited_ns = ns,
+			.count = 1,
+			.takers = {{.tgid = 4000000 + i, .ns = ns, .comm = "cc1"}}};
+		struct fbt_taken of = taken;
+
+		of.takers[0].cgroup_id = cgroup_id;
+		taken_sums__add(fixture->sums, &of);
+	}
+}
+
+/* More than have a place each, too. */
+static void processes_of_a_cgroup_without_a_name_are_others(void **state)
+{
+	const struct fbt_taken *taken;
+
+	add_build(*state, UINT64_MAX, 100);
+	taken = send(*state);
+	assert_int_equal(taken->waited_ns, 120000000);
+	assert_int_equal(taken->count, 1);
+	assert_int_equal(taken->takers[0].ns, 20000000);
+	assert_string_equal(taken->takers[0].cgroup, "");
+	assert_int_equal(taken->other_ns, 100000000);
+}
+
+/* An id must not be left where the name belongs. */
+static void two_small_ones_are_no_group(void **state)
+{
+	const struct fbt_taken *taken;
+
+	add_build(*state, 0x4141414141414141, 2);
+	taken = send(*state);
+	assert_int_equal(taken->count, 3);
+	for (uint32_t i = 0; i < taken->count; i++)
+		assert_string_equal(taken->takers[i].cgroup, "");
+}
+
+static bool make_cgroup(char *folder, size_t size, struct stat *stat_of)
+{
+	static const char *const mounts[] = {"/sys/fs/cgroup/unified", "/sys/fs/cgroup"};
+
+	for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+		struct statfs fs;
+
+		if (statfs(mounts[i], &fs) || fs.f_type != CGROUP2_SUPER_MAGIC)
+			continue;
+		snprintf(folder, size, "%s/fbt_unit_%d", mounts[i], getpid());
+		return !mkdir(folder, 0700) && !stat(folder, stat_of);
+	}
+	return false;
+}
+
+static void processes_of_a_cgroup_are_told_together(void **state)
+{
+	const struct fbt_taken *taken;
+	char folder[64], name[64];
+	struct stat of;
+
+	if (!make_cgroup(folder, sizeof(folder), &of))
+		skip();
+	add_build(*state, of.st_ino, 100);
+	taken = send(*state);
+	rmdir(folder);
+	snprintf(name, sizeof(name), "/fbt_unit_%d", getpid());
+	assert_int_equal(taken->count, 2);
+	assert_int_equal(taken->takers[0].tgid, 0);
+	assert_int_equal(taken->takers[0].ns, 100000000);
+	assert_string_equal(taken->takers[0].cgroup, name);
+	assert_string_equal(taken->takers[0].comm, "");
+	assert_int_equal(taken->takers[1].ns, 20000000);
+	assert_int_equal(taken->other_ns, 0);
+}
+
 /* A wait of thread tid of process tgid, outside of steps; a hog had all of it. */
 static void add_outside(struct fixture *fixture, uint32_t tgid, uint32_t tid, uint64_t start_ns,
 			uint64_t ns)
@@ -250,6 +336,9 @@ int main(void)
 		TEST(a_wait_for_no_known_cpu_is_one_for_another),
 		TEST(there_may_be_more_cpus_than_are_told_apart),
 		TEST(own_threads_leave_room_for_other_processes),
+		TEST(processes_of_a_cgroup_without_a_name_are_others),
+		TEST(two_small_ones_are_no_group),
+		TEST(processes_of_a_cgroup_are_told_together),
 		TEST(waits_of_other_threads_are_summed_up_for_each),
 		TEST(of_a_wait_only_what_is_in_the_step_counts),
 		TEST(waits_before_the_step_and_of_others_do_not_count),

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include "tally/explained_tally.h"
 
-/* Adds a step whose CPU a process of that name had; cgroup "": it had it for too short a time. */
+/*
+ * Adds a step whose CPU a process of that name had; cgroup "": it had it for too short a time. With
+ * comm "" the processes of the cgroup had it together.
+ */
 static void add(struct explained_tally *tally, const char *comm, const char *cgroup, uint64_t ns)
 {
 	struct cause *cause = calloc(1, sizeof(*cause));
@@ -19,7 +22,7 @@ static void add(struct explained_tally *tally, const char *comm, const char *cgr
 	cause->taken.header.type = FBT_EVENT_TAKEN;
 	cause->taken.waited_ns = ns;
 	cause->taken.count = 1;
-	taker->tgid = 7;
+	taker->tgid = *comm ? 7 : 0;
 	taker->ns = ns;
 	snprintf(taker->comm, sizeof(taker->comm), "%s", comm);
 	snprintf(taker->cgroup, sizeof(taker->cgroup), "%s", cgroup);
@@ -72,12 +75,30 @@ static void a_new_name_has_the_cgroup_of_its_own(void **state)
 	assert_string_equal(tally.takers[0].cgroup, "/c");
 }
 
+static void each_cgroup_of_many_processes_is_one(void **state)
+{
+	struct explained_tally tally = {0};
+
+	(void)state;
+	add(&tally, "", "/build", 20);
+	add(&tally, "", "/backup", 5);
+	add(&tally, "cc1", "/build", 1);
+	add(&tally, "", "/build", 30);
+	assert_int_equal(tally.count, 3);
+	assert_int_equal(tally.takers[0].ns, 50);
+	assert_string_equal(tally.takers[0].cgroup, "/build");
+	assert_int_equal(tally.takers[1].ns, 5);
+	assert_string_equal(tally.takers[1].cgroup, "/backup");
+	assert_int_equal(tally.takers[2].tgid, 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cgroup_that_is_known_later_is_told),
 		cmocka_unit_test(processes_of_several_cgroups_have_none),
 		cmocka_unit_test(a_new_name_has_the_cgroup_of_its_own),
+		cmocka_unit_test(each_cgroup_of_many_processes_is_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
