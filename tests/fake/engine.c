@@ -72,9 +72,30 @@ static bool is_due(long every, uint64_t n)
 	return every > 0 && n % (uint64_t)every == 0;
 }
 
+/* How long the thread has waited for a CPU, and been on one. */
+struct times {
+	uint64_t delay_ns;
+	uint64_t cpu_ns;
+};
+
+static struct times times_of(struct worker *w)
+{
+	char text[64] = "", *at;
+	struct timespec cpu = {0};
+
+	if (w->schedstat < 0)
+		return (struct times){0};
+	call(w, SYS_pread64, w->schedstat, (long)text, sizeof(text) - 1, 0);
+	call(w, SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&cpu, 0, 0);
+	strtoull(text, &at, 10);
+	return (struct times){strtoull(at, NULL, 10),
+			      (uint64_t)cpu.tv_sec * 1000000000 + (uint64_t)cpu.tv_nsec};
+}
+
 static void run_one_step(struct worker *w)
 {
 	struct engine *e = w->engine;
+	struct times before, after;
 	uint64_t begin;
 
 	w->steps++;
@@ -88,6 +109,7 @@ static void run_one_step(struct worker *w)
 	set_batch(w);
 	if (w->trouble && w->trouble->before)
 		w->trouble->before(w);
+	before = times_of(w);
 	begin = now_ns();
 	w->in_step = true;
 	if (!setjmp(w->unwound)) {
@@ -102,6 +124,11 @@ static void run_one_step(struct worker *w)
 		w->spans[w->steps - 1][1] = now_ns() - begin;
 		w->spans[w->steps - 1][2] = (uint64_t)w->compute_us;
 		w->spans[w->steps - 1][3] = w->taken_ns;
+		after = times_of(w);
+		w->spans[w->steps - 1][4] = after.delay_ns - before.delay_ns;
+		/* Not known where the step sleeps. */
+		if (!w->trouble || !w->trouble->sleeps)
+			w->spans[w->steps - 1][5] = after.cpu_ns - before.cpu_ns;
 	}
 	if (w->trouble && w->trouble->after)
 		w->trouble->after(w);
@@ -156,6 +183,10 @@ static void *run_thread(void *arg)
 	struct engine *e = w->engine;
 
 	w->tid = (int)syscall(SYS_gettid);
+	w->schedstat = e->config.steady
+			       ? (int)syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/schedstat",
+					      O_RDONLY | O_CLOEXEC)
+			       : -1;
 	__atomic_store_n(&w->state, 1, __ATOMIC_RELEASE);
 	while (w->run != run_blocked && !__atomic_load_n(&e->go, __ATOMIC_ACQUIRE))
 		syscall(SYS_futex, &e->go, FUTEX_WAIT_PRIVATE, 0, NULL);

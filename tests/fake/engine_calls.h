@@ -89,9 +89,13 @@ struct worker {
 	uint64_t steps, panics, slow, troubled, children, n_tokens;
 	uint64_t calls[MAX_NR], errors[MAX_NR];
 	uint64_t step_calls[CATS], step_errors[CATS];
-	/* For the first MAX_SPANS steps: begin and length (CLOCK_MONOTONIC ns), work (us),
-	 * taken_ns. */
-	uint64_t (*spans)[4];
+	/*
+	 * For the first MAX_SPANS steps: begin and length (CLOCK_MONOTONIC ns), work (us),
+	 * taken_ns, and with --steady for how long they waited for a CPU and were on one, by the
+	 * kernel's count.
+	 */
+	uint64_t (*spans)[6];
+	int schedstat;	   /* of the thread; -1: nobody asks */
 	uint64_t taken_ns; /* of this step: what the machine took of its trouble; see is_row_over */
 };
 

@@ -26,6 +26,7 @@ struct trouble {
 	const char *name;
 	bool inexact;			 /* libc makes calls, or their number cannot be known */
 	bool with_file;			 /* needs --file */
+	bool sleeps;			 /* the step is not on a CPU in all of it */
 	int (*set_up)(struct engine *e); /* before there are threads, and with them: */
 	int (*start)(struct engine *e);
 	void (*before)(struct worker *w);
@@ -242,7 +243,11 @@ static inline void sleep_in_step(struct worker *w)
 }
 
 static const struct trouble troubles[] = {
-	{.name = "lock", .before = await_held_lock, .in_step = wait_for_lock, .help = hold_lock},
+	{.name = "lock",
+	 .sleeps = true,
+	 .before = await_held_lock,
+	 .in_step = wait_for_lock,
+	 .help = hold_lock},
 	{.name = "mmap", .in_step = map_and_unmap},
 	{.name = "write",
 	 .with_file = true,
@@ -253,9 +258,9 @@ static const struct trouble troubles[] = {
 	{.name = "fileread", .with_file = true, .set_up = open_file, .in_step = read_file},
 	{.name = "pipe", .set_up = open_pipe, .in_step = write_to_pipe, .after = drain_pipe},
 	{.name = "ioctl", .in_step = ask_driver},
-	{.name = "threads", .inexact = true, .in_step = make_threads},
-	{.name = "processes", .in_step = make_processes},
-	{.name = "sleep", .in_step = sleep_in_step},
+	{.name = "threads", .inexact = true, .sleeps = true, .in_step = make_threads},
+	{.name = "processes", .sleeps = true, .in_step = make_processes},
+	{.name = "sleep", .sleeps = true, .in_step = sleep_in_step},
 	{.name = "signals", .inexact = true, .set_up = create_timer, .in_step = bear_storm},
 	{.name = "runqueue", .start = share_cpu, .before = ask_helper, .help = take_cpu},
 	{.name = "faults",

@@ -59,6 +59,12 @@ static inline void emit_threads(struct engine *e)
 		emit(e, "],\"taken_ns\":[");
 		for (uint64_t s = 0; s < shown; s++)
 			emit(e, "%s%" PRIu64, s ? "," : "", w->spans[s][3]);
+		emit(e, "],\"delay_ns\":[");
+		for (uint64_t s = 0; s < shown; s++)
+			emit(e, "%s%" PRIu64, s ? "," : "", w->spans[s][4]);
+		emit(e, "],\"cpu_ns\":[");
+		for (uint64_t s = 0; s < shown; s++)
+			emit(e, "%s%" PRIu64, s ? "," : "", w->spans[s][5]);
 		emit(e, "],\"troubled\":[");
 		for (uint64_t s = 1; s <= w->troubled; s++)
 			emit(e, "%s%" PRIu64, s > 1 ? "," : "",

@@ -87,6 +87,7 @@ cp "$FBT_ENGINE" "$TMP/engine"
 chmod 755 "$TMP"
 "$TMP/engine" --steps 0 &
 OPEN=$!
+wait_for 30 [ "/proc/$OPEN/exe" -ef "$TMP/engine" ]
 for missing in bpf perfmon; do
 	rm -f "${OUT:?}".*
 	given=$([ $missing = bpf ] && echo perfmon || echo bpf)

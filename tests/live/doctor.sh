@@ -129,6 +129,7 @@ kill $other
 sh -c '"$0" --steps 0 --sleep-us 2000; :' "$FBT_ENGINE" 7>&- &
 launcher=$!
 wait_for 60 pgrep -P $launcher >"$TMP/child"
+wait_for 60 [ "/proc/$(cat "$TMP/child")/exe" -ef "$FBT_ENGINE" ]
 agrees 'a launcher' $launcher --step engine_step "${nothing[@]}"
 says 'a launcher: what has it' no 'step function' "child $(pgrep -P $launcher)"
 agrees 'a launcher, followed' $launcher -f --step engine_step "${nothing[@]}"

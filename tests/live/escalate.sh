@@ -51,10 +51,12 @@ takes_usr1()
 }
 rm "${OUT:?}".*
 start_engine --steps 0 --compute-us 500 --sleep-us 200
+# The tool opens its outputs first, and waits until somebody reads this one.
+mkfifo "$OUT.trace"
 run_tool -p "$ENGINE" --step engine_step
-# No pause here: the tool prepares the window in only some 50 ms.
-until takes_usr1 2>/dev/null || ! kill -0 "$TOOL"; do :; done
+until takes_usr1 2>/dev/null || ! kill -0 "$TOOL"; do sleep 0.01; done
 kill -USR1 "$TOOL"
+cat "$OUT.trace" >/dev/null 7>&- &
 wait_attached "$TOOL"
 go
 await_steps 100

@@ -600,6 +600,14 @@ static void leave_first_cpu(void)
 	sched_setaffinity(0, sizeof(cpus), &cpus);
 }
 
+/* Of glibc: 2 is a lock for which a thread waits, or is just about to. */
+static void await_waiter(pthread_mutex_t *mutex)
+{
+	while (__atomic_load_n(&mutex->__data.__lock, __ATOMIC_ACQUIRE) != 2)
+		nap(1);
+	nap(2);
+}
+
 /* Has the lock held, and then waits for it in a step. */
 static void run_way(enum way way)
 {
@@ -621,9 +629,10 @@ static void run_way(enum way way)
 	make(&first, run_holder, "h-first");
 	while (!is_held)
 		nap(1);
-	/* The thread that waits for a lock too is there only a moment later. */
-	if (way == CHAIN || way == TWO)
-		nap(10);
+	if (way == CHAIN)
+		await_waiter(&second);
+	if (way == TWO)
+		await_waiter(&lock);
 	look_step((int)way);
 	pthread_join(first.thread, NULL);
 	if (way == READS || way == ASKS_STOPPED)

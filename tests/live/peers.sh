@@ -46,7 +46,8 @@ done
 # then, those outside of steps too; an independent tracer counts them.
 rm -f "${OUT:?}".*
 start_program peers yield 1
-peer=$(pgrep -P "$ENGINE" the-peer)
+wait_for 30 pgrep -P "$ENGINE" the-peer >"$TMP/peer"
+peer=$(cat "$TMP/peer")
 run_tool -p "$ENGINE" -p "$peer" --step waiting_step --step peer_step --detail all \
 	--record "$OUT.capture"
 wait_attached "$TOOL"

@@ -20,8 +20,10 @@
     inefficient  those that are named for more than that, or than an unsteady class
     due     steps that the engine was in trouble in, but for those before their class is known
     troubled  all steps that the engine was in trouble in
-    slower  slower(F): steps not in trouble that took F times as long as usual for their work, by
+    slower  slower(F[, PART]): steps not in trouble that took F times as long as usual for their work, by
             the engine's own clock: the machine's doing, and rightly named
+    host, delay  of each step, by its number: ns without a CPU, by the engine's own account, as the
+            host of a virtual machine took it, and as it waited for one. With --steady only
     inside  inside(N): what happened in step N, of the trace: its calls
     spent   spent(N): us that step N spent in those
     monotonic_ns  monotonic_ns(TIME): a time of day of the profile, by CLOCK_MONOTONIC
@@ -121,14 +123,26 @@ def find_due(truth):
             10 * thread["taken_ns"][n - 1] <= thread["spans_ns"][n - 1][1]}
 
 
-def find_slower(truth, factor):
+def find_slower(truth, factor, usual=0.5):
     """For an engine that is busy by the clock, so that all time but work is about the same in each
-    step."""
+    step. usual: which part of the steps had no more of that."""
     thread = truth["threads"][0]
     steps = {n: (ns, 1000 * work_us) for n, (_, ns, work_us) in enumerate(thread["spans_ns"], 1)
              if n not in thread["troubled"]}
-    rest = sorted(ns - work_ns for ns, work_ns in steps.values())[len(steps) // 2]
-    return {n for n, (ns, work_ns) in steps.items() if ns >= factor * (work_ns + rest)}
+    rest = sorted(ns - work_ns for ns, work_ns in steps.values())[int(len(steps) * usual)]
+    # What the host of a virtual machine took of the work is part of the work by this clock, but not
+    # by that of the thread.
+    cpu = thread["cpu_ns"]
+    return {n for n, (ns, work_ns) in steps.items()
+            if ns >= factor * min(work_ns + rest, cpu[n - 1] or work_ns + rest)}
+
+
+def find_host(truth):
+    """For how long each step was neither on a CPU nor waiting for one, by number; 0 if it may have
+    slept, or that was not looked at."""
+    thread = truth["threads"][0]
+    return {n: max(0, span[1] - cpu - delay) if cpu else 0 for n, (span, cpu, delay) in
+            enumerate(zip(thread["spans_ns"], thread["cpu_ns"], thread["delay_ns"]), 1)}
 
 
 def find_inside(number):
@@ -173,7 +187,9 @@ makers = {
                             if row["escalation.reason"] not in ("cv_exceeded", "memory_cliff")},
     "cliffs": lambda: {n for n, row in load_escalations().items()
                        if row["escalation.reason"] == "memory_cliff"},
-    "slower": lambda: lambda factor: find_slower(load(TRUTH), factor),
+    "slower": lambda: lambda factor, usual=0.5: find_slower(load(TRUTH), factor, usual),
+    "host": lambda: find_host(load(TRUTH)),
+    "delay": lambda: dict(enumerate(load(TRUTH)["threads"][0]["delay_ns"], 1)),
     "inside": lambda: find_inside,
     "monotonic_ns": lambda: to_monotonic_ns,
     "spent": lambda: lambda number: sum(call["dur"] for call in find_inside(number)),

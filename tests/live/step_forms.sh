@@ -77,6 +77,7 @@ trace_markers()
 	"$FBT_BUILD/tests/live_usdt_loop" 43 <"$TMP/go" &
 	ENGINE=$!
 	exec 7>"$TMP/go"
+	wait_for 30 [ "/proc/$ENGINE/exe" -ef "$FBT_BUILD/tests/live_usdt_loop" ]
 	run_tool -p $ENGINE "$@"
 	wait_attached "$TOOL" || sed 's/^/# /' "$OUT.err"
 	go

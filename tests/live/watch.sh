@@ -172,6 +172,7 @@ fi
 cp "$WATCHED" "$TMP/nerdctl"
 "$TMP/nerdctl" --steps 0 --sleep-us 2000 >/dev/null &
 client=$!
+wait_for 30 [ "/proc/$client/exe" -ef "$TMP/nerdctl" ]
 holds 'the client of a container is no engine: it says so' \
 	told "$client \\(nerdctl\\) is not the engine" "$FBT" watch --pid $client --step engine_step --dir "$DIR"
 kill $client
