@@ -201,11 +201,14 @@ is 'flag behind sudo: the profile is his alone' "$(stat -c '%u %a' "$TMP/home/wi
 # not show it the filters of the target, which a container has.
 put_under_filter()
 {
-	local pid under=("$FBT_BUILD/tests/live_inject_seccomp" docker --)
+	local pid held under=("$FBT_BUILD/tests/live_inject_seccomp" docker --)
 
+	# Our own descriptor holds its input open: a process substitution would leave a process.
+	mkfifo "$TMP/input"
+	exec {held}<>"$TMP/input"
 	env FERRUM_CUPTI_LIBRARY="$FBT_BUILD/tests/libcupti.so.13" "${under[@]}" \
 		"$FBT_BUILD/tests/gpu_engine" --steps 0 --script k50,h20,z1000,s \
-		>"$TMP/engine" 2>&1 7>&- < <(exec sleep 600) &
+		>"$TMP/engine" 2>&1 7>&- {held}>&- <"$TMP/input" &
 	pid=$!
 	wait_for 60 grep -q 'libcuda[.]so' "/proc/$pid/maps"
 	is 'inject: the engine has a filter' "$(status "$pid" Seccomp)" 2
@@ -217,6 +220,7 @@ checkpoint_restore" 0
 	stop_tool
 	unrefused inject
 	kill -9 "$pid"
+	exec {held}>&-
 }
 injects=()
 if [ "$(uname -m)" = x86_64 ] && [ -e "$FBT_BUILD/libferrum_cupti.so" ]; then

@@ -12,6 +12,16 @@ number()
 	od -An -tu8 -j$((8 * $1)) -N8 "$TMP/counts" | tr -d ' '
 }
 
+# exceeds N COUNT: whether the N-th number does; 0 while the program has not written any
+# shellcheck disable=SC2317,SC2329 # wait_for calls it
+exceeds()
+{
+	local now
+
+	now=$(number "$1" 2>/dev/null)
+	[ "${now:-0}" -gt "$2" ]
+}
+
 # pace: calls of hot_step so far, and how many ns its thread ran
 pace()
 {
@@ -91,7 +101,7 @@ start_hot()
 	rm -f "$TMP/counts"
 	start_program hot "$TMP/counts" "$1"
 	go
-	until [ "$(number 0)" -gt 1000 ]; do sleep 0.02; done
+	wait_for 60 exceeds 0 1000 || not_ok 'the program runs'
 }
 
 stop_hot()
@@ -168,12 +178,13 @@ rm -f "${OUT:?}".*
 env --default-signal=INT "$FBT" -p "$ENGINE" --step hot_step --flag "$TMP/flag" --dir "$TMP" \
 	--detail steps --report none "${calm[@]}" --rate-guard 1 2>"$OUT.err" 7>&- &
 TOOL=$!
-until grep -q '^waiting for /' "$OUT.err"; do sleep 0.05; done
+await_lines 1 '^waiting for /' "$OUT.err" || not_ok 'by flag: the tool waits'
 for window in 1 2; do
 	touch "$TMP/flag"
 	holds "window $window by flag says so" await_told $window
 	rm "$TMP/flag"
-	until [ "$(grep -c '^waiting for /' "$OUT.err")" -gt $window ]; do sleep 0.05; done
+	await_lines $((window + 1)) '^waiting for /' "$OUT.err" ||
+		not_ok "window $window by flag ends"
 done
 stop_tool
 

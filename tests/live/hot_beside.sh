@@ -10,6 +10,16 @@ number()
 	od -An -tu8 -j$((8 * $1)) -N8 "$TMP/counts" | tr -d ' '
 }
 
+# exceeds N COUNT: whether the N-th number does; 0 while the program has not written any
+# shellcheck disable=SC2317,SC2329 # wait_for calls it
+exceeds()
+{
+	local now
+
+	now=$(number "$1" 2>/dev/null)
+	[ "${now:-0}" -gt "$2" ]
+}
+
 # heat N: 1 makes the first thread hot, 0 stops that
 heat()
 {
@@ -19,10 +29,8 @@ heat()
 # await_calls N COUNT: until the N-th has made that many more calls
 await_calls()
 {
-	local first
-
-	first=$(number "$1")
-	until [ $(($(number "$1") - first)) -ge "$2" ]; do sleep 0.05; done
+	wait_for 300 exceeds "$1" $(($(number "$1") + $2 - 1)) ||
+		not_ok "the program makes its calls ($1)"
 }
 
 # shellcheck disable=SC2317
@@ -38,7 +46,7 @@ await_told()
 
 start_program hot_beside "$TMP/counts"
 go
-until [ "$(number 1)" -gt 3 ] 2>/dev/null; do sleep 0.02; done
+wait_for 60 exceeds 1 3 || not_ok 'the program runs'
 # 800 steps a second cost little of a quarter of a CPU, except where every instruction is emulated.
 run_tool -p "$ENGINE" --step any_step --detail steps --rate-guard 25 "${calm[@]}"
 wait_attached "$TOOL"

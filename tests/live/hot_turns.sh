@@ -12,6 +12,16 @@ number()
 	od -An -tu8 -j$((8 * $1)) -N8 "$TMP/counts" | tr -d ' '
 }
 
+# exceeds N COUNT: whether the N-th number does; 0 while the program has not written any
+# shellcheck disable=SC2317,SC2329 # wait_for calls it
+exceeds()
+{
+	local now
+
+	now=$(number "$1" 2>/dev/null)
+	[ "${now:-0}" -gt "$2" ]
+}
+
 # heat N: 0 none, 1 the first, 2 the second, 3 both
 heat()
 {
@@ -36,10 +46,8 @@ await_line()
 # await_calls N COUNT: until the N-th has made that many more calls
 await_calls()
 {
-	local first
-
-	first=$(number "$1")
-	until [ $(($(number "$1") - first)) -ge "$2" ]; do sleep 0.05; done
+	wait_for 300 exceeds "$1" $(($(number "$1") + $2 - 1)) ||
+		not_ok "the program makes its calls ($1)"
 }
 
 # shellcheck disable=SC2317
@@ -57,7 +65,7 @@ steps=(--step first_step --step second_step --detail steps "${calm[@]}")
 rm -f "$TMP/counts"
 start_program hot_turns "$TMP/counts"
 go
-until [ "$(number 1)" -gt 3 ] 2>/dev/null; do sleep 0.02; done
+wait_for 60 exceeds 1 3 || not_ok 'the program runs'
 
 # Within a window both functions become hot and cool down.
 run_tool -p "$ENGINE" "${steps[@]}"
@@ -106,6 +114,7 @@ is 'the program has come to no harm' "$?" 0
 # Steps of eight calls between two USDT places, without a pause.
 rm -f "${OUT:?}".*
 start_waiting sh -c "echo ready; exec '$FBT_BUILD/tests/live_usdt_loop' 1000000000000"
+wait_for 30 [ "/proc/$ENGINE/exe" -ef "$FBT_BUILD/tests/live_usdt_loop" ]
 run_tool -p "$ENGINE" --step usdt:fake:step_begin,step_end --detail steps --rate-guard 3 "${calm[@]}"
 wait_attached "$TOOL"
 go

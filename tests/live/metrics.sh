@@ -110,6 +110,7 @@ kill -TERM "$ENGINE"
 wait "$ENGINE"
 
 # While no window is open, a collector gets them within its time, too.
+rm "$TMP/flag"
 start_collector 200
 start_engine --steps 0 --compute-us 500
 launch env --default-signal=INT OTEL_EXPORTER_OTLP_TIMEOUT=900 "$FBT" -p "$ENGINE" --step engine_step \
@@ -117,8 +118,10 @@ launch env --default-signal=INT OTEL_EXPORTER_OTLP_TIMEOUT=900 "$FBT" -p "$ENGIN
 	>"$OUT.report" 2>"$OUT.err"
 go
 holds 'no window: a collector gets metrics' wait_for 30 has_metrics
+holds 'no window: there was none' [ ! -e "$TMP/flag" ]
 kill -INT "$TOOL"
 end_tool
+is 'no window: the tool has opened none' "$(grep -c 'is open' "$OUT.err")" 0
 is 'no window: none was late' "$(grep -c '^ferrum-bpftrace: otlp' "$OUT.err")" 0
 end_collector 'no window'
 sent 'no window: without a file the tool is told from others by its PID' \

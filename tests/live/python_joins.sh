@@ -7,6 +7,19 @@
 # shellcheck source=tests/live/python/lib.sh
 . tests/live/python/lib.sh
 
+# await_truth NAME: until the engine has written its account, which it does before its end
+await_truth()
+{
+	local tries=6000
+
+	until [ -e "$TMP/truth.json" ]; do
+		kill -0 "$ENGINE" 2>/dev/null || break
+		[ $((tries--)) -gt 0 ] || break
+		sleep 0.02
+	done
+	[ -e "$TMP/truth.json" ] || not_ok "$1: the engine writes its account"
+}
+
 # run_late NAME WORKERS TOOL-OPTION…: each worker goes on until some steps of it are traced. preload: a
 # library that is there from the start; PYTHON: another interpreter
 run_late()
@@ -32,7 +45,7 @@ run_late()
 		LINKS[n]=$(count_links "$TOOL")
 		echo "$n" >"$TMP/truth.json.stop"
 	done
-	while [ ! -e "$TMP/truth.json" ]; do sleep 0.02; done
+	await_truth "$NAME"
 	exec 7>&-
 	wait "$ENGINE"
 	is "$NAME: the engine ends as ever" $? 0
@@ -88,7 +101,7 @@ echo >&7
 echo 1 >"$TMP/truth.json.stop"
 holds 'the next worker of a launcher of another user is found' await_lines 1 'since the trace began' "$OUT.err"
 echo 2 >"$TMP/truth.json.stop"
-while [ ! -e "$TMP/truth.json" ]; do sleep 0.02; done
+await_truth 'a launcher of another user'
 exec 7>&-
 wait "$ENGINE"
 end_tool
@@ -107,7 +120,7 @@ await_lines 1 'since the trace began' "$OUT.err"
 pid=$(sed -n 's/.*process \([0-9]*\) .*since the trace began.*/\1/p' "$OUT.err" | head -n 1)
 holds 'it is sampled in a worker that has come meanwhile' await_steps 3 "$pid"
 echo 1 | tee "$TMP/other.stop" >"$TMP/truth.json.stop"
-while [ ! -e "$TMP/truth.json" ]; do sleep 0.02; done
+await_truth 'beside a sample'
 exec 7>&-
 wait "$ENGINE" "$other"
 end_tool

@@ -4,15 +4,43 @@
 # by inode and offset, and would put those of the old code into the new one.
 . "$(dirname "$0")/lib.sh"
 
-# The engine loads the library and makes steps. Each step returns a number that it must have.
+# The engine loads the library and makes steps once the probes are in its code: at the function's
+# first byte and at its return, and nowhere else. Each step returns a number that it must have.
 cat >"$TMP/run.c" <<-'END'
+	#define _GNU_SOURCE
 	#include <dlfcn.h>
+	#include <fcntl.h>
+	#include <link.h>
+	#include <stdio.h>
 	#include <stdlib.h>
 	#include <unistd.h>
+	static int is_probed(const volatile unsigned char *code, const unsigned char *file,
+			     size_t size)
+	{
+		for (size_t i = 0; i < size; i++)
+			if (code[i] != (i && i < size - 1 ? file[i] : 0xcc))
+				return 0;
+		return 1;
+	}
 	int main(int argc, char **argv)
 	{
+		static unsigned char file[1 << 14];
 		long (*step)(long) = dlsym(dlopen(argv[1], RTLD_NOW), "rewritten_step");
-		usleep(1500000);
+		int fd = open(argv[1], O_RDONLY), tries = 6000;
+		const ElfW(Sym) *symbol;
+		Dl_info info;
+
+		if (!dladdr1((void *)step, &info, (void **)&symbol, RTLD_DL_SYMENT) ||
+		    symbol->st_size > sizeof(file) ||
+		    pread(fd, file, symbol->st_size, (char *)step - (char *)info.dli_fbase) !=
+			    (ssize_t)symbol->st_size ||
+		    file[symbol->st_size - 1] != 0xc3)
+			return 2;
+		while (!is_probed((unsigned char *)step, file, symbol->st_size)) {
+			if (!tries--)
+				return 3;
+			usleep(10000);
+		}
 		for (long i = 0; i < 100; i++)
 			if (step(i) != i + 0x0102030405060708)
 				abort();

@@ -58,6 +58,12 @@ rm -f "${OUT:?}".*
 timeout 60 env --ignore-signal=CHLD "$FBT" --trace none --profile none -- sh -c 'exit 7' >/dev/null 2>"$OUT.err"
 is 'SIGCHLD ignored at the start: the status of COMMAND' $? 7
 
+# shellcheck disable=SC2317,SC2329 # wait_for calls it
+tool_has_ended()
+{
+	! kill -0 "$TOOL" 2>/dev/null
+}
+
 # Opening a FIFO without a reader waits.
 mkfifo "$TMP/fifo"
 for signal in INT TERM; do
@@ -67,11 +73,9 @@ for signal in INT TERM; do
 	holds "a fifo without a reader: the tool waits or traces (SIG$signal)" kill -0 "$TOOL"
 	kill -$signal "$TOOL"
 	# A reader never comes, so only the signal can end the tool.
-	(sleep 60 && kill -KILL "$TOOL") 2>/dev/null 7>&- &
-	watchdog=$!
+	wait_for 60 tool_has_ended || kill -KILL "$TOOL"
 	wait "$TOOL" 2>/dev/null
 	status=$?
-	kill $watchdog 2>/dev/null
 	is "a fifo without a reader: SIG$signal ends it, nobody else" $((status == 137)) 0
 done
 

@@ -4,10 +4,11 @@
 # the window.
 . "$(dirname "$0")/lib.sh"
 
-# sample NAME: the counters of the engine's threads
+# sample NAME: the counters of the engine's threads, and what the host has taken
 sample()
 {
 	(cd "/proc/$ENGINE/task" && grep . -- */schedstat) >"$TMP/$1" 2>/dev/null
+	awk '$1 == "cpu" { print "stolen", $9 }' /proc/stat >>"$TMP/$1"
 }
 
 start_engine --steps 0 --noise 2 --trouble threads --file "$TMP/file"

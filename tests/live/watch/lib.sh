@@ -9,7 +9,8 @@ NOTICES=$TMP/notices
 COMM=fbt$$
 WATCHED=$TMP/$COMM
 cp "$FBT_ENGINE" "$WATCHED"
-go_first FBT_ENGINE
+FIRST=$WATCHED
+go_first FIRST
 
 # Only steps of more than four times BUDGET are escalated, whatever the machine does to others.
 cat >"$CONFIG" <<END
@@ -47,8 +48,8 @@ start_watch()
 # start_watched OPTION…: the engine; go lets it run until SIGTERM
 start_watched()
 {
-	start_waiting "$WATCHED" --wait --truth "$TMP/truth.json" --steps 0 --steady --compute-us 1000 \
-		--sleep-us 2000 "$@"
+	start_waiting "$FIRST" --wait --truth "$TMP/truth.json" --steps 0 --steady \
+		--compute-us 1000 --sleep-us 2000 "$@"
 }
 
 # await_log COUNT REGEX: at least so many lines. What writes a dump has the lowest priority there is: on a
