@@ -25,8 +25,10 @@
 
 /* Of FBT_TAKERS, the places of threads of the process: the others are for other processes, … */
 #define OWN_TAKERS 2
-/* … of these so many for cgroups, if there are more processes than places. */
+/* … of these so many for cgroups, if there are more processes than places, … */
 #define GROUP_TAKERS 2
+/* … and none had so many times the time of another. */
+#define ALIKE 8
 
 /* So much waiting makes a record; less is kept for the next one of the same step. */
 #define TAKEN_SEND_NS 100000
@@ -282,8 +284,8 @@ static __always_inline void set_taker(struct fbt_taker *taker, struct task_struc
 
 /*
  * There is no place. The one with least gives way to one that has had the CPU for longer: a hog is
- * not always among the first that run. If both are of one cgroup, as compilers of a build are, its
- * place becomes that of the cgroup.
+ * not always among the first that run. If both are of one cgroup and had about the same, as
+ * compilers of a build have, its place becomes that of the cgroup.
  */
 static __always_inline void charge_crowd(struct fbt_taken *sum, struct places *places,
 					 struct task_struct *ran, __u32 tid, __u64 cgroup, __u64 ns)
@@ -292,7 +294,8 @@ static __always_inline void charge_crowd(struct fbt_taken *sum, struct places *p
 	bool is_one = least && least->cgroup_id == cgroup;
 	__u64 lost_ns = ns;
 
-	if (least && is_one && cgroup && !places->group && places->groups < GROUP_TAKERS) {
+	if (least && is_one && cgroup && !places->group && places->groups < GROUP_TAKERS &&
+	    ns < ALIKE * least->ns && least->ns < ALIKE * ns) {
 		least->tgid = 0;
 		__builtin_memset(least->comm, 0, sizeof(least->comm));
 		least->ns += ns;

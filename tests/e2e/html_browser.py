@@ -240,9 +240,10 @@ def reasons(driver):
     for name, wanted in (
             ('looks', 'meanwhile thread 9 "bad\\x1b[1m" in read for 9.00 ms: KvCache::evict_sleep'),
             ('scripts', 'held in time_sleep <- tokenize (text.py:31)'),
-            ('explained', 'taken by, of the 520 ms that were seen: its own threads 27.1 %, stress-ng (pid 4711, cgroup '
-             '/system.slice/load.service) 22.5 %, cc1 (several processes) 14.4 %'),
-            ('explained', 'nobody (the CPU was idle) 21.2 %'), ('explained', 'not known in 2 of 6 steps'),
+            ('explained', 'taken by, of the 640 ms that were seen: its own threads 22.2 %, stress-ng (pid 4711, cgroup '
+             '/system.slice/load.service) 18.3 %, many processes of cgroup /ci.slice/build.scope 14.1 %, cc1 (several processes) '
+             '11.7 %'),
+            ('explained', 'nobody (the CPU was idle) 17.2 %'), ('explained', 'not known in 2 of 7 steps'),
             ('woken', 'woken by feeder (pid 81) in 1 step, perhaps re'),
             ('grown', 'grew: std::vector::resize 227 ms in 2 steps, gemm_f32 86.7 ms in 1 step')):
         case(driver, name)

@@ -176,7 +176,7 @@ static void join_group(void)
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/cgroup.procs", getenv("FBT_GROUP"));
-	file = fopen(path, "we");
+	file = fopen(path, "r+e");
 	must(file && fprintf(file, "%d\n", getpid()) > 0 && !fclose(file), path);
 }
 

@@ -58,14 +58,13 @@ has 'its own threads together' "$OUT.err" ', taken by .*its own threads [0-9.]+ 
 
 # More processes than have places, none of which is there when it is judged: the cgroup is what
 # a user can do something about.
-FBT_GROUP=$(awk '$(NF - 2) == "cgroup2" { print $5; exit }' /proc/self/mountinfo)/fbt_build_$$
-export FBT_GROUP
-if mkdir "$FBT_GROUP" 2>/dev/null; then
+mounted=$(awk '$(NF - 2) == "cgroup2" { print $5; exit }' /proc/self/mountinfo)
+export FBT_GROUP=$mounted/fbt_build_$$
+if [ -n "$mounted" ] && mkdir "$FBT_GROUP" 2>/dev/null; then
 	explained build
 	judged build
 	has 'the cgroup of a build is named' "$OUT.err" \
 		", taken by many processes of cgroup /fbt_build_$$ [78][0-9.]* ms"
-	is 'none of its processes is named' "$(grep -cE 'fbt_compiler|fbt_hog' "$OUT.err")" 0
 	rmdir "$FBT_GROUP"
 else
 	echo 'SKIP build: no cgroup of version 2 can be made here'

@@ -596,8 +596,10 @@ const inSteps = (n) => `in ${count(n)} ${n === 1 ? "step" : "steps"}`;
 /* Who had the CPU, as far as that was seen. */
 function takers(taken) {
 	const share = (label, ns) => [ns, `${label} ${percent(ns, taken.waited_ns)}`];
-	const by = taken.by.slice(0, 3).map(({pid, name, cgroup, ns}) => share(`${name} (${pid === null ? "several processes" : `pid ${pid}`}${
-		cgroup && cgroup !== "/" ? `, cgroup ${cgroup}` : ""})`, ns));
+	const by = taken.by.slice(0, 3).map(({pid, name, cgroup, ns}) => share(name === null
+		? `many processes of cgroup ${cgroup}`
+		: `${name} (${pid === null ? "several processes" : `pid ${pid}`}${
+			cgroup && cgroup !== "/" ? `, cgroup ${cgroup}` : ""})`, ns));
 	const all = [share("its own threads", taken.own_threads_ns), ...by].sort((a, b) => b[0] - a[0])
 		.concat([share("nobody (the CPU was idle)", taken.idle_ns)]);
 

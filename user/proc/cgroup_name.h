@@ -18,8 +18,8 @@ void cgroup_name_of_process(uint32_t tgid, char *name, size_t size);
 
 /*
  * That of a cgroup of version 2, by its id, which is the inode number of its folder. Looks through
- * the folders of all cgroups: some milliseconds where there are a thousand. "" if it was removed,
- * or lies outside of what is mounted here.
+ * the folders of all cgroups: tens of milliseconds where there are a thousand. "" if it was
+ * removed, or lies outside of what is mounted here.
  */
 void cgroup_name_of_id(uint64_t id, char *name, size_t size);
 

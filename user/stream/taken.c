@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "base/clock.h"
 #include "model/step.h"
 #include "proc/cgroup_name.h"
 #include "stream/step_sums.h"
@@ -19,7 +20,10 @@
 #define OWN_SENT 2
 /* A cgroup is looked up for one that took this part of the time, … */
 #define NAMED_PART 10
-#define CGROUPS	   32
+#define PROCESSES  32
+#define CGROUPS	   16
+/* … and by its id only so often: that looks through all cgroups. */
+#define WALK_NS (200 * NS_PER_MS)
 /* … and processes with less are told together if so many are in one cgroup. */
 #define GROUP_LEAST 3
 /* CPUs of one step that are told apart; and the part of its wait that is all but that of one. */
@@ -52,11 +56,16 @@ struct sum {
 	} cpus[CPUS_MAX];
 };
 
-struct cgroup {
-	uint32_t tgid; /* 0: that of an id */
-	uint64_t id;
+/* The cgroup of a process. */
+struct process {
+	uint32_t tgid;
 	char comm[sizeof(((struct fbt_taker *)0)->comm)];
 	char name[sizeof(((struct fbt_taker *)0)->cgroup)];
+};
+
+struct cgroup {
+	uint64_t id;
+	char name[sizeof(((struct fbt_taker *)0)->cgroup)]; /* "": it has none */
 };
 
 struct taken_sums {
@@ -66,8 +75,11 @@ struct taken_sums {
 	uint32_t next_wait;
 	struct sum others[OTHERS_MAX]; /* of the step that is being sent */
 	uint32_t other_count;
+	struct process processes[PROCESSES];
+	uint32_t next_process;
 	struct cgroup cgroups[CGROUPS];
 	uint32_t next_cgroup;
+	uint64_t walked_ns; /* when cgroups were looked through */
 };
 
 struct taken_sums *taken_sums__new(const struct record_output *output)
@@ -189,30 +201,47 @@ static int compare_takers(const void *left, const void *right)
 	return (a->tgid > b->tgid) - (a->tgid < b->tgid);
 }
 
-/* A process may have ended; its name tells whether the id has another one by now. */
-static bool is_cgroup_of(const struct cgroup *cgroup, const struct fbt_taker *taker)
+/* "": not known, or not now. */
+static const char *name_of_id(struct taken_sums *sums, uint64_t id)
 {
-	if (taker_is_group(taker))
-		return !cgroup->tgid && cgroup->id == taker->cgroup_id;
-	return cgroup->tgid == taker->tgid &&
-	       !memcmp(cgroup->comm, taker->comm, sizeof(cgroup->comm));
-}
-
-static const char *cgroup_of(struct taken_sums *sums, const struct fbt_taker *taker)
-{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 	struct cgroup *cgroup;
 
-	for (uint32_t i = 0; i < CGROUPS; i++)
-		if (is_cgroup_of(&sums->cgroups[i], taker))
+	for (uint32_t i = 0; i < CGROUPS && id; i++)
+		if (sums->cgroups[i].id == id)
 			return sums->cgroups[i].name;
+	if (!id || (sums->walked_ns && now_ns - sums->walked_ns < WALK_NS))
+		return "";
 	cgroup = &sums->cgroups[sums->next_cgroup++ % CGROUPS];
-	*cgroup = (struct cgroup){.tgid = taker->tgid, .id = taker->cgroup_id};
-	memcpy(cgroup->comm, taker->comm, sizeof(cgroup->comm));
-	if (taker->tgid)
-		cgroup_name_of_process(taker->tgid, cgroup->name, sizeof(cgroup->name));
-	if (!*cgroup->name && taker->cgroup_id)
-		cgroup_name_of_id(taker->cgroup_id, cgroup->name, sizeof(cgroup->name));
+	cgroup->id = id;
+	cgroup_name_of_id(id, cgroup->name, sizeof(cgroup->name));
+	sums->walked_ns = clock_ns(CLOCK_MONOTONIC);
 	return cgroup->name;
+}
+
+/* A process may have ended; its name tells whether its number is another one's by now. */
+static const char *cgroup_of(struct taken_sums *sums, const struct fbt_taker *taker)
+{
+	struct process *process;
+
+	if (taker_is_group(taker))
+		return name_of_id(sums, taker->cgroup_id);
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		process = &sums->processes[i];
+		if (process->tgid == taker->tgid &&
+		    !memcmp(process->comm, taker->comm, sizeof(process->comm)))
+			return process->name;
+	}
+	process = &sums->processes[sums->next_process % PROCESSES];
+	process->tgid = taker->tgid;
+	memcpy(process->comm, taker->comm, sizeof(process->comm));
+	cgroup_name_of_process(taker->tgid, process->name, sizeof(process->name));
+	if (*process->name) {
+		sums->next_process++;
+		return process->name;
+	}
+	process->tgid = 0;
+	return name_of_id(sums, taker->cgroup_id);
 }
 
 /* The name in the place of the id. */
@@ -231,32 +260,37 @@ static bool is_small(const struct sum *sum, const struct fbt_taker *taker)
 	       taker->ns < sum->waited_ns / NAMED_PART;
 }
 
-/* Whether the cgroup has a group, or enough processes for one. */
-static bool wants_group(const struct sum *sum, uint64_t cgroup_id)
+/*
+ * Whether the cgroup has a group, or enough processes for one, which is told: without a name
+ * processes are better than nothing.
+ */
+static bool wants_group(struct taken_sums *sums, const struct sum *sum, uint64_t cgroup_id)
 {
 	uint32_t count = 0;
+	uint64_t ns = 0;
 
 	for (uint32_t i = 0; i < sum->count; i++) {
 		const struct fbt_taker *taker = &sum->takers[i];
 
-		if (taker->cgroup_id != cgroup_id || taker->tid)
+		if (taker->cgroup_id != cgroup_id ||
+		    (!taker_is_group(taker) && !is_small(sum, taker)))
 			continue;
-		if (taker_is_group(taker))
-			return true;
-		count += is_small(sum, taker);
+		count += taker_is_group(taker) ? GROUP_LEAST : 1;
+		ns = add_saturating(ns, taker->ns);
 	}
-	return count >= GROUP_LEAST;
+	return count >= GROUP_LEAST && ns >= sum->waited_ns / NAMED_PART &&
+	       *name_of_id(sums, cgroup_id);
 }
 
 /* Processes with little go into the group of their cgroup. */
-static void group_small(struct sum *sum)
+static void group_small(struct taken_sums *sums, struct sum *sum)
 {
 	struct sum grouped = *sum;
 
 	grouped.count = grouped.own_count = grouped.group_count = 0;
 	for (uint32_t i = 0; i < sum->count; i++) {
 		const struct fbt_taker *taker = &sum->takers[i], group = group_of(taker);
-		bool is_grouped = is_small(sum, taker) && wants_group(sum, taker->cgroup_id);
+		bool is_grouped = is_small(sum, taker) && wants_group(sums, sum, taker->cgroup_id);
 
 		add_taker(&grouped, is_grouped ? &group : taker);
 	}
@@ -294,7 +328,7 @@ static void send(struct taken_sums *sums, struct sum *sum, uint16_t flags)
 				  .cpu = find_cpu(sum)};
 	uint32_t own = 0;
 
-	group_small(sum);
+	group_small(sums, sum);
 	taken.other_ns = sum->other_ns;
 	qsort(sum->takers, sum->count, sizeof(sum->takers[0]), compare_takers);
 	for (uint32_t i = 0; i < sum->count; i++) {

@@ -163,10 +163,36 @@ static void processes_of_a_cgroup_without_a_name_are_others(void **state)
 	add_build(*state, UINT64_MAX, 100);
 	taken = send(*state);
 	assert_int_equal(taken->waited_ns, 120000000);
-	assert_int_equal(taken->count, 1);
+	assert_int_equal(taken->count, FBT_TAKERS);
 	assert_int_equal(taken->takers[0].ns, 20000000);
-	assert_string_equal(taken->takers[0].cgroup, "");
-	assert_int_equal(taken->other_ns, 100000000);
+	for (uint32_t i = 0; i < taken->count; i++) {
+		assert_int_not_equal(taken->takers[i].tgid, 0);
+		assert_string_equal(taken->takers[i].cgroup, "");
+	}
+	assert_int_equal(taken->other_ns, 100000000 - (FBT_TAKERS - 1) * 1000000);
+}
+
+/* Those that have a place keep it then. */
+static void without_a_name_processes_are_told(void **state)
+{
+	const struct fbt_taken *taken;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		uint64_t ns = i ? 9000000 : 60000000;
+		struct fbt_taken of = {.tgid = 7,
+				       .tid = 8,
+				       .start_ns = 1000,
+				       .waited_ns = ns,
+				       .count = 1,
+				       .takers = {{.tgid = 4000000 + i, .ns = ns}}};
+
+		of.takers[0].cgroup_id = UINT64_MAX;
+		taken_sums__add(((struct fixture *)*state)->sums, &of);
+	}
+	taken = send(*state);
+	assert_int_equal(taken->count, 4);
+	assert_int_equal(taken->other_ns, 0);
+	assert_int_equal(taken->takers[3].ns, 9000000);
 }
 
 /* An id must not be left where the name belongs. */
@@ -337,6 +363,7 @@ int main(void)
 		TEST(there_may_be_more_cpus_than_are_told_apart),
 		TEST(own_threads_leave_room_for_other_processes),
 		TEST(processes_of_a_cgroup_without_a_name_are_others),
+		TEST(without_a_name_processes_are_told),
 		TEST(two_small_ones_are_no_group),
 		TEST(processes_of_a_cgroup_are_told_together),
 		TEST(waits_of_other_threads_are_summed_up_for_each),
