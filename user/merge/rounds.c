@@ -137,21 +137,33 @@ static uint64_t apart_ns(int64_t a, int64_t b)
 	return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
 }
 
+/* Whether the second of two spans of another rank fits better, by all that can be said. */
+static bool fits_second(const struct rounds *rounds, const struct collective *span,
+			const struct collective two[2])
+{
+	return is_same(rounds, span, &two[1]) &&
+	       overlap_ns(span, &two[1]) > overlap_ns(span, &two[0]) &&
+	       apart_ns(span->begin_ns, two[1].begin_ns) <
+		       apart_ns(span->begin_ns, two[0].begin_ns) &&
+	       apart_ns(span->end_ns, two[1].end_ns) < apart_ns(span->end_ns, two[0].end_ns);
+}
+
 /*
- * Whether the next one belongs to a span rather than this one: a trace may begin in the middle of a
- * step that another has whole. All must say so: where one rank is late, its step overlaps the next
- * one of the others too, but begins or ends with theirs.
+ * Whether the next one belongs to a step rather than this one: a trace may begin in the middle of a
+ * step that another has whole. Then the step after it says so too. Where one rank is late, its step
+ * overlaps the next one of the others, but the one after it is with theirs again. All end a
+ * collective together, so one of which only the end was seen does not overlap the next.
  */
-static bool is_next(const struct rounds *rounds, const struct collective *span,
+static bool is_next(const struct rounds *rounds, const span_vec *spans, size_t at,
 		    const span_vec *others, size_t index)
 {
-	const struct collective *other = &others->items[index], *next = other + 1;
+	const struct collective *span = &spans->items[at], *other = &others->items[index];
 
-	return index + 1 < others->count && is_same(rounds, span, next) &&
-	       overlap_ns(span, next) > overlap_ns(span, other) &&
-	       apart_ns(span->begin_ns, next->begin_ns) <
-		       apart_ns(span->begin_ns, other->begin_ns) &&
-	       apart_ns(span->end_ns, next->end_ns) < apart_ns(span->end_ns, other->end_ns);
+	if (rounds->of_collectives || index + 1 >= others->count ||
+	    !fits_second(rounds, span, other))
+		return false;
+	return at + 1 >= spans->count || index + 2 >= others->count ||
+	       fits_second(rounds, span + 1, other + 1);
 }
 
 /*
@@ -169,9 +181,9 @@ static uint32_t *find_twins(const struct rounds *rounds, const span_vec *first,
 		const struct collective *left = &first->items[i], *right = &other->items[j];
 		bool is_twin = is_same(rounds, left, right) && overlap_ns(left, right) >= -error_ns;
 
-		if (is_twin && is_next(rounds, left, other, j))
+		if (is_twin && is_next(rounds, first, i, other, j))
 			j++;
-		else if (is_twin && is_next(rounds, right, first, i))
+		else if (is_twin && is_next(rounds, other, j, first, i))
 			i++;
 		else if (is_twin)
 			twins[i++] = (uint32_t)++j;

@@ -262,6 +262,47 @@ static void the_late_step_is_not_taken_for_the_next_one(void **state)
 	assert_int_equal(count_late(fixture, 1), 3);
 }
 
+/* As above, but it was late by more than half a step before. */
+static void a_rank_that_is_late_twice_keeps_its_steps(void **state)
+{
+	struct fixture *fixture = *state;
+	span_vec *steps = &process_of(fixture, 0)->steps, *late = &process_of(fixture, 1)->steps;
+
+	run_steps(fixture, 0, 0, 4, 0);
+	run_steps(fixture, 1, 0, 2, 0);
+	add(late, 3, 2000, 3600);
+	add(late, 4, 3600, 7000);
+	add(steps, 5, 4000, 8000);
+	add(late, 5, 7000, 8000);
+	run_steps(fixture, 0, 8, 10, 0);
+	run_steps(fixture, 1, 8, 10, 0);
+	assert_int_equal(rounds_find(&fixture->rounds, fixture->files, 2), 0);
+	assert_int_equal(fixture->rounds.rounds.count, 7);
+	assert_int_equal(fixture->rounds.unmatched, 0);
+	assert_int_equal(count_late(fixture, 0), 0);
+	assert_int_equal(count_late(fixture, 1), 3);
+}
+
+/* The one that comes last may be in the next one when the others are. */
+static void collectives_keep_their_order(void **state)
+{
+	struct fixture *fixture = *state;
+	span_vec *early = &process_of(fixture, 0)->collectives;
+	span_vec *late = &process_of(fixture, 1)->collectives;
+
+	add(early, 0, 1000, 11000);
+	add(early, 0, 11050, 11700);
+	add(early, 0, 11800, 12000);
+	add(late, 0, 10900, 11400);
+	add(late, 0, 11500, 11700);
+	add(late, 0, 11800, 12000);
+	assert_int_equal(rounds_find(&fixture->rounds, fixture->files, 2), 0);
+	assert_int_equal(fixture->rounds.rounds.count, 3);
+	assert_int_equal(fixture->rounds.unmatched, 0);
+	assert_int_equal(count_late(fixture, 0), 0);
+	assert_int_equal(round_spread(&fixture->rounds.rounds.items[0]), 9900 * NS_PER_US);
+}
+
 /* One function calls another at its end; tracing of the last rank, which is late, begins there. */
 static void steps_of_different_functions_are_not_compared(void **state)
 {
@@ -327,6 +368,8 @@ int main(void)
 		TEST(steps_are_compared_where_no_collective_is_common),
 		TEST(a_trace_may_begin_a_step_later),
 		TEST(the_late_step_is_not_taken_for_the_next_one),
+		TEST(a_rank_that_is_late_twice_keeps_its_steps),
+		TEST(collectives_keep_their_order),
 		TEST(steps_of_different_functions_are_not_compared),
 		TEST(gpus_of_nobody_known_are_told_apart),
 	};
