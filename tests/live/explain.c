@@ -5,19 +5,21 @@
  *
  *	explain TRUTH MODE STEPS EVERY
  *
- * hog      another process, "fbt_hog", takes the CPU of the step for 40 ms
- * hog6     the same, in the first six slow steps only
- * own      a thread of the engine, "fbt_own", does the same
- * hog+own  both do, one after the other
- * hog+crew the same, and its own threads are ten, each for a tenth of the time
- * build    as "hog", but it is sixteen processes for 5 ms each, one after the other, which a
- *process in the cgroup FBT_GROUP starts (the path of its folder) worker   the same to a thread
- *"fbt_worker", for which the step spins on another CPU pipe     the step waits 30 ms for
- *"fbt_feeder", another process, which writes to a pipe socket   the same by TCP, within the machine
- * timer    the step waits as long for a timerfd
- * compute  the step computes for 80 ms in slow_part(), which others do not call
- * turns    the same, and each 80 steps have a thread of their own
- * quota    nobody does: the cgroup of the engine is at its limit
+ * hog        another process, "fbt_hog", takes the CPU of the step for 40 ms
+ * hog6       the same, in the first six slow steps only
+ * own        a thread of the engine, "fbt_own", does the same
+ * hog+own    both do, one after the other
+ * hog+crew   the same, and its own threads are ten, each for a tenth of the time
+ * build      sixteen processes do, for 5 ms each, one after the other; the process that starts
+ *            them is in the cgroup FBT_GROUP (the path of its folder)
+ * build+hog  the same with 0.2 ms each, and then another one, "fbt_last", for 70 ms
+ * worker     as hog, to a thread "fbt_worker", for which the step spins on another CPU
+ * pipe       the step waits 30 ms for "fbt_feeder", another process, which writes to a pipe
+ * socket     the same by TCP, within the machine
+ * timer      the step waits as long for a timerfd
+ * compute    the step computes for 80 ms in slow_part(), which others do not call
+ * turns      the same, and each 80 steps have a thread of their own
+ * quota      nobody does: the cgroup of the engine is at its limit
  *
  * All but "quota" have real-time priorities, so that nobody else comes between. Every EVERY-th step
  *is slow. TRUTH gets the ids of those that took part, and of each slow step its number, and for how
@@ -29,6 +31,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +63,8 @@
 #define CREW	       10
 #define COMPILERS      16
 #define COMPILED_NS    (5 * MS)
+#define SHORT_NS       (MS / 5)
+#define LAST_NS	       (70 * MS)
 
 /* Shared with the process that takes the CPU. */
 struct shared {
@@ -189,14 +194,14 @@ static uint64_t children_ns(void)
 	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
 }
 
-static void compile(void)
+static void compile(const char *name, uint64_t ns)
 {
 	pid_t child = fork();
 
 	must(child >= 0, "fork");
 	if (!child) {
-		prctl(PR_SET_NAME, "fbt_compiler");
-		compute(COMPILED_NS);
+		prctl(PR_SET_NAME, name);
+		compute(ns);
 		_exit(0);
 	}
 	must(waitpid(child, NULL, 0) == child, "waitpid");
@@ -205,6 +210,7 @@ static void compile(void)
 /* As take_turns(), by processes that have ended by the time that somebody asks for them. */
 static void build(struct engine *engine)
 {
+	bool has_hog = !strcmp(engine->mode, "build+hog");
 	uint64_t count;
 
 	join_group();
@@ -215,7 +221,9 @@ static void build(struct engine *engine)
 		uint64_t begin_ns = clock_of(CLOCK_MONOTONIC);
 
 		for (int i = 0; i < COMPILERS; i++)
-			compile();
+			compile("fbt_compiler", has_hog ? SHORT_NS : COMPILED_NS);
+		if (has_hog)
+			compile("fbt_last", LAST_NS);
 		engine->shared->taken_ns +=
 			clock_of(CLOCK_THREAD_CPUTIME_ID) + children_ns() - cpu_ns;
 		engine->shared->passed_ns += clock_of(CLOCK_MONOTONIC) - begin_ns;
@@ -362,13 +370,13 @@ static void begin_taker(struct engine *engine)
 		engine->pid = getpid();
 		must(!pthread_create(&thread, NULL, own_thread, engine), "pthread_create");
 	} else if (!strncmp(engine->mode, "hog", 3) || engine->worker.tid ||
-		   !strcmp(engine->mode, "build")) {
+		   !strncmp(engine->mode, "build", 5)) {
 		engine->pid = fork();
 		must(engine->pid >= 0, "fork");
 		if (!engine->pid) {
 			prctl(PR_SET_PDEATHSIG, 9);
 			prctl(PR_SET_NAME, "fbt_hog");
-			if (!strcmp(engine->mode, "build"))
+			if (!strncmp(engine->mode, "build", 5))
 				build(engine);
 			take_turns(engine);
 			_exit(0);

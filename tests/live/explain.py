@@ -128,6 +128,15 @@ elif mode == "build":
     causes = [c for c in report["escalations"]["causes"] if c["cause"] == "run_queue"]
     most = causes[0]["cpu_taken"]["by"][0]
     fact("the report has the cgroup first", {most["cgroup"]} == groups and most["name"] is None, causes)
+elif mode == "build+hog":
+    fact_explained(shapes, known, 2)
+    whole = {
+        step: (shape.get("cpu_taken_by"), shape.get("cpu_taken_us", 0), slow[step])
+        for step, shape in known.items()
+        if shape["cpu_taken_waited_us"] * 1000 > 0.9 * slow[step]["waited_ns"] and is_calm(step)
+    }
+    wrong = {step: one for step, one in whole.items() if one[0] != "fbt_last" or one[1] < 0.9 * 70000}
+    fact("the one that had most is named, though others of its cgroup came first", whole and not wrong, (wrong, known))
 elif mode == "dear":
     fact("nothing is explained", not known, known)
     fact("it was refused", switches.get("state") == "refused", switches)

@@ -65,6 +65,8 @@ if [ -n "$mounted" ] && mkdir "$FBT_GROUP" 2>/dev/null; then
 	judged build
 	has 'the cgroup of a build is named' "$OUT.err" \
 		", taken by many processes of cgroup /fbt_build_$$ [78][0-9.]* ms"
+	explained build+hog
+	judged build+hog
 	rmdir "$FBT_GROUP"
 else
 	echo 'SKIP build: no cgroup of version 2 can be made here'

@@ -297,12 +297,13 @@ fact('nor is disarming' if minor != 11 else 'disarming is one',
 now = target.ask('modules')['answer']
 fact('no module was imported', now == loaded, set(now) ^ set(loaded))
 
-# As many modules as a server has: all threads wait while they are compared.
+# As many modules as a server has: all threads wait while they are compared. One try among many is
+# not disturbed, on a busy machine too.
 target.ask('crowd')
 tool.ask('wish 0 package_of_many.subpackge_01234.implementation:f')
-fact('many modules are not compared', min(tool.ask('resolve')['hold_ns'] for _ in range(5)) < 200e3)
+fact('many modules are not compared', min(tool.ask('resolve')['hold_ns'] for _ in range(50)) < 200e3)
 tool.ask('suggest 0')
-holds = [tool.ask('resolve')['hold_ns'] for _ in range(5)]
+holds = [tool.ask('resolve')['hold_ns'] for _ in range(20)]
 fact('and if it is asked for, not for long', min(holds) < 3e6, holds)
 
 # A tool that is killed.

@@ -100,6 +100,15 @@ static void send_step(const struct traced *traced, const struct process_sums *no
 	record_send(output, &step, sizeof(step), FBT_EVENT_STEP);
 }
 
+/* Without memory it begins at the next boundary. */
+void interval_begin(struct traced *traced, uint64_t start_ns)
+{
+	if (traced->previous)
+		return;
+	traced->previous = calloc(1, sizeof(*traced->previous));
+	traced->previous_ns = start_ns;
+}
+
 int interval_send(struct traced_set *set, struct traced *traced, uint64_t now_ns, bool truncated,
 		  const struct record_output *output)
 {
@@ -137,6 +146,23 @@ static void send_all_intervals(struct intervals *intervals, struct traced_set *s
 	/* A late boundary does not shift the next ones. */
 	while (intervals->next_ns <= now_ns)
 		intervals->next_ns += intervals->length_ns;
+}
+
+/*
+ * COMMAND has just been executed, or is at its first instruction: what was before that is in no
+ * interval.
+ */
+static void begin_at_command(struct intervals *intervals, struct traced_set *set, uint64_t now_ns,
+			     const struct record_output *output)
+{
+	struct traced *traced;
+
+	for (size_t i = 0; (traced = traced_set__at(set, i)); i++) {
+		free(traced->previous);
+		traced->previous = NULL;
+		(void)interval_send(set, traced, now_ns, false, output);
+	}
+	intervals->next_ns = now_ns + intervals->length_ns;
 }
 
 #define RESCAN_NS NS_PER_S
@@ -214,6 +240,8 @@ static void take_announced(void *ctx, const struct fbt_target *target)
 		traced->parent_tgid = target->parent_tgid;
 		traced->start_ns = target->start_ns;
 		traced->taken = true;
+		if (session->intervals.next_ns && session__is_attached(session))
+			interval_begin(traced, traced->start_ns);
 	} else {
 		target_seen__restart(traced->seen);
 	}
@@ -482,6 +510,7 @@ static void time_faults(struct session *session)
 
 int session__start(struct session *session, const char *tag)
 {
+	struct traced *traced;
 	int err;
 
 	session->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -495,12 +524,16 @@ int session__start(struct session *session, const char *tag)
 	/* An interval is made of calls: without them it would be empty. */
 	if (!steps_found__is_probing(session->live.found) &&
 	    session->live.options->detail != FBT_DETAIL_PROBES)
-		session->intervals.next_ns = session->start_ns;
+		session->intervals.next_ns = session->start_ns + session->intervals.length_ns;
 	else if (session->live.options->interval_given && !session->told)
 		log_warn("--interval has no effect: steps are the calls of a step function");
 	err = err ? err : send_window(session, tag);
 	err = err ? err : steps_found__describe(session->live.found);
 	err = err ? err : selection_take(&session->live);
+	for (size_t i = 0; session->intervals.next_ns && !session->child &&
+			   (traced = traced_set__at(session->live.traced, i));
+	     i++)
+		interval_begin(traced, session->start_ns);
 	/* What of Python is measured is sent before the first step is. */
 	if (!err)
 		steps_found__beat(session->live.found, clock_ns(CLOCK_MONOTONIC));
@@ -689,6 +722,9 @@ void session__poll(struct session *session)
 	stopped = session->launch && launch__is_stopped(session->launch);
 	if (stopped || now_ns >= session->rescan_ns)
 		rescan(session, now_ns);
+	if (stopped && session->intervals.next_ns)
+		begin_at_command(&session->intervals, session->live.traced,
+				 clock_ns(CLOCK_MONOTONIC), session->live.output);
 	if (stopped)
 		launch__continue(session->launch);
 	first = traced_set__at(session->live.traced, 0);

@@ -83,9 +83,15 @@ struct child *session__take_command(struct session *session);
 void session__free(struct session *session);
 
 /*
- * Intervals are steps of fixed length, used if no step function is known. Sends the step of a
- * process from its last boundary to now_ns; the first call only sets the boundary. truncated: the
- * end of the window cuts the step off. 0 or -ENOMEM.
+ * Intervals are steps of fixed length, used if no step function is known. The first one of a
+ * process begins at start_ns, and has all calls that are counted from then on.
+ */
+void interval_begin(struct traced *traced, uint64_t start_ns);
+
+/*
+ * Sends the step of a process from its last boundary to now_ns; of a process whose first interval
+ * has not begun it only sets the boundary. truncated: the end of the window cuts the step off. 0 or
+ * -ENOMEM.
  */
 int interval_send(struct traced_set *set, struct traced *traced, uint64_t now_ns, bool truncated,
 		  const struct record_output *output);
