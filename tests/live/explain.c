@@ -12,7 +12,7 @@
  * hog+crew   the same, and its own threads are ten, each for a tenth of the time
  * build      sixteen processes do, for 5 ms each, one after the other; the process that starts
  *            them is in the cgroup FBT_GROUP (the path of its folder)
- * build+hog  the same with 0.2 ms each, and then another one, "fbt_last", for 70 ms
+ * build+hog  the same with five of 0.2 ms each, and then another one, "fbt_last", for 70 ms
  * worker     as hog, to a thread "fbt_worker", for which the step spins on another CPU
  * pipe       the step waits 30 ms for "fbt_feeder", another process, which writes to a pipe
  * socket     the same by TCP, within the machine
@@ -63,8 +63,10 @@
 #define CREW	       10
 #define COMPILERS      16
 #define COMPILED_NS    (5 * MS)
-#define SHORT_NS       (MS / 5)
-#define LAST_NS	       (70 * MS)
+/* With their parent as many as have places. */
+#define SHORTS	 5
+#define SHORT_NS (MS / 5)
+#define LAST_NS	 (70 * MS)
 
 /* Shared with the process that takes the CPU. */
 struct shared {
@@ -220,7 +222,7 @@ static void build(struct engine *engine)
 		uint64_t cpu_ns = clock_of(CLOCK_THREAD_CPUTIME_ID) + children_ns();
 		uint64_t begin_ns = clock_of(CLOCK_MONOTONIC);
 
-		for (int i = 0; i < COMPILERS; i++)
+		for (int i = 0; i < (has_hog ? SHORTS : COMPILERS); i++)
 			compile("fbt_compiler", has_hog ? SHORT_NS : COMPILED_NS);
 		if (has_hog)
 			compile("fbt_last", LAST_NS);

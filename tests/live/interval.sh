@@ -41,6 +41,14 @@ kill -CONT "$ENGINE"
 wait "$ENGINE"
 fact 'calls are those of the table' 'sum(s["calls"] for s in S) == sum(table.values()) > 100'
 
+# Each child that ends has a step, too.
+rm -f "${OUT:?}".*
+# shellcheck disable=SC2016 # the shell of COMMAND expands it
+run_tool -f -n 10 --interval 50 -- sh -c 'for i in $(seq 100); do /bin/true; done'
+wait "$TOOL"
+is '-n: the tool ends with COMMAND or before' $? 0
+fact '-n: there are no more than that' 'len(S) == R["steps"] == 10'
+
 trace_engine '--steps 20 --sleep-us 500' --interval 50
 fact 'with a step function its calls are the steps' 'len(S) == T["steps"]'
 is 'and one line says that --interval has no effect' \

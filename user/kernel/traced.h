@@ -83,6 +83,7 @@ struct traced {
 	struct process_sums ended;     /* sums of its ended threads */
 	struct process_sums *previous; /* for interval steps: sums at the last boundary, or NULL */
 	uint64_t previous_ns;
+	bool is_part;	      /* it began between two boundaries: its first interval is cut off */
 	struct fbt_cpus cpus; /* its cpus are 0 if they are not known */
 };
 

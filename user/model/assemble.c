@@ -235,7 +235,9 @@ static int finish_step(void *ctx, struct step *step)
 	step->number = ++window->steps;
 	step->kind_number = ++assembler->kind_steps[step->record.kind];
 	step->complete = is_complete(window, step);
-	window__note_step(window, step->record.tgid);
+	/* A process that had no whole interval has had no step. */
+	if (step->record.kind || step->record.end != FBT_END_TRUNCATED)
+		window__note_step(window, step->record.tgid);
 	spins_find(window, step);
 	if (!step->complete)
 		window->incomplete_steps++;

@@ -101,12 +101,13 @@ static void send_step(const struct traced *traced, const struct process_sums *no
 }
 
 /* Without memory it begins at the next boundary. */
-void interval_begin(struct traced *traced, uint64_t start_ns)
+void interval_begin(struct traced *traced, uint64_t start_ns, bool is_part)
 {
 	if (traced->previous)
 		return;
 	traced->previous = calloc(1, sizeof(*traced->previous));
 	traced->previous_ns = start_ns;
+	traced->is_part = is_part;
 }
 
 int interval_send(struct traced_set *set, struct traced *traced, uint64_t now_ns, bool truncated,
@@ -118,7 +119,8 @@ int interval_send(struct traced_set *set, struct traced *traced, uint64_t now_ns
 		return -ENOMEM;
 	traced_set__sum(set, traced, now_ns, now);
 	if (traced->previous)
-		send_step(traced, now, now_ns, truncated, output);
+		send_step(traced, now, now_ns, truncated || traced->is_part, output);
+	traced->is_part = false;
 	traced->ended.gc_longest = 0;
 	free(traced->previous);
 	traced->previous = now;
@@ -241,7 +243,7 @@ static void take_announced(void *ctx, const struct fbt_target *target)
 		traced->start_ns = target->start_ns;
 		traced->taken = true;
 		if (session->intervals.next_ns && session__is_attached(session))
-			interval_begin(traced, traced->start_ns);
+			interval_begin(traced, traced->start_ns, true);
 	} else {
 		target_seen__restart(traced->seen);
 	}
@@ -533,7 +535,7 @@ int session__start(struct session *session, const char *tag)
 	for (size_t i = 0; session->intervals.next_ns && !session->child &&
 			   (traced = traced_set__at(session->live.traced, i));
 	     i++)
-		interval_begin(traced, session->start_ns);
+		interval_begin(traced, traced->start_ns, false);
 	/* What of Python is measured is sent before the first step is. */
 	if (!err)
 		steps_found__beat(session->live.found, clock_ns(CLOCK_MONOTONIC));
@@ -647,6 +649,17 @@ static bool may_live(struct session *session, struct traced *traced)
 	return traced->live_threads || traced->missing || (live < 0 && live != -ESRCH);
 }
 
+static void send_last_interval(struct session *session, struct traced *traced)
+{
+	uint64_t most = session->live.options->steps;
+
+	if (most && session->intervals.steps >= most)
+		return;
+	session->intervals.steps += traced->previous != NULL;
+	interval_send(session->live.traced, traced, clock_ns(CLOCK_MONOTONIC), true,
+		      session->live.output);
+}
+
 static void remove_ended(struct session *session)
 {
 	struct traced *traced;
@@ -658,8 +671,7 @@ static void remove_ended(struct session *session)
 			continue;
 		}
 		if (session->intervals.next_ns)
-			interval_send(session->live.traced, traced, clock_ns(CLOCK_MONOTONIC), true,
-				      session->live.output);
+			send_last_interval(session, traced);
 		gpu_link__end(session->gpu, traced->tgid, clock_ns(CLOCK_MONOTONIC));
 		step_sites__forget(session->live.sites, traced->tgid);
 		steps_found__forget(session->live.found, traced->tgid);

@@ -84,9 +84,10 @@ void session__free(struct session *session);
 
 /*
  * Intervals are steps of fixed length, used if no step function is known. The first one of a
- * process begins at start_ns, and has all calls that are counted from then on.
+ * process begins at start_ns, and has all calls that are counted from then on. is_part: it began
+ * between two boundaries, so that interval is cut off at its begin.
  */
-void interval_begin(struct traced *traced, uint64_t start_ns);
+void interval_begin(struct traced *traced, uint64_t start_ns, bool is_part);
 
 /*
  * Sends the step of a process from its last boundary to now_ns; of a process whose first interval

@@ -36,6 +36,23 @@ static void records_before_the_window_are_skipped(void **state)
 	assert_int_equal(view(fixture)->skipped_records, 1);
 }
 
+/* Else helpers that live for a moment would take the room of other processes. */
+static void a_process_without_a_whole_interval_has_had_no_step(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
+	struct fbt_step *step;
+
+	add_target(&fixture->stream, 7, "helper");
+	step = add_step(&fixture->stream, 7, 0, 1000, 2000);
+	step->end = FBT_END_TRUNCATED;
+	assert_int_equal(play(fixture), 0);
+	assert_int_equal(fixture->count, 1);
+	assert_false(window__process(view(fixture), 7)->has_steps);
+	add_step(&fixture->stream, 7, 0, 2000, 3000);
+	assert_int_equal(play(fixture), 0);
+	assert_true(window__process(view(fixture), 7)->has_steps);
+}
+
 /* More threads than are kept: a name is missing, and no record is damaged. */
 static void a_name_without_room_is_counted_apart(void **state)
 {
@@ -569,6 +586,7 @@ int main(void)
 		ASSEMBLE_TEST(a_window_without_a_clock_has_no_time_of_day),
 		ASSEMBLE_TEST(an_error_of_the_receiver_is_passed_up),
 		ASSEMBLE_TEST(records_before_the_window_are_skipped),
+		ASSEMBLE_TEST(a_process_without_a_whole_interval_has_had_no_step),
 		ASSEMBLE_TEST(a_name_without_room_is_counted_apart),
 		ASSEMBLE_TEST(a_file_that_calls_name_outlives_many_others),
 		ASSEMBLE_TEST(files_in_which_a_step_had_page_faults_stay),

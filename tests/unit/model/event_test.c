@@ -17,7 +17,7 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "child_fixture.h"
+#include "target_fixture.h"
 #include "record_keeper.h"
 
 static int open_stream(void **state)
@@ -674,20 +674,17 @@ static void window_names_tag_version_kernel_and_host(void **state)
 /* Starts a sleeping child with that name. Returns once /proc shows its new command line. */
 static pid_t start_sleep(const char *name)
 {
-	int ready[2];
-	char byte;
-	pid_t pid;
+	pid_t pid = child_fork();
 
-	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-	pid = child_fork();
 	assert_true(pid >= 0);
 	if (!pid) {
 		execlp("sleep", name, "600", NULL);
 		_exit(127);
 	}
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &byte, 1), 0);
-	close(ready[0]);
+	while (!target_shows(pid, "cmdline", name)) {
+		assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+		usleep(100);
+	}
 	return pid;
 }
 

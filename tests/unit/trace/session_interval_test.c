@@ -210,16 +210,28 @@ static void the_first_interval_has_all_calls_since_it_began(void **state)
 	struct fixture *fixture = *state;
 	const struct fbt_step *step;
 
-	interval_begin(fixture->traced, 5);
+	interval_begin(fixture->traced, 5, false);
 	play_enter(fixture->shared, fixture->slot, SYS_futex, 10);
 	play_exit(fixture->shared, fixture->slot, 0, 60);
 	step = step_to(fixture, 100);
 	assert_int_equal(step->start_ns, 5);
+	assert_int_equal(step->end, FBT_END_RETURN);
 	assert_int_equal(step->sums[FBT_FUTEX].ns, 50);
 	assert_int_equal(step->sums[FBT_FUTEX].calls, 1);
 	/* It has begun. */
-	interval_begin(fixture->traced, 120);
-	assert_int_equal(step_to(fixture, 200)->start_ns, 100);
+	interval_begin(fixture->traced, 120, true);
+	step = step_to(fixture, 200);
+	assert_int_equal(step->start_ns, 100);
+	assert_int_equal(step->end, FBT_END_RETURN);
+}
+
+static void an_interval_that_began_late_is_cut_off(void **state)
+{
+	struct fixture *fixture = *state;
+
+	interval_begin(fixture->traced, 95, true);
+	assert_int_equal(step_to(fixture, 100)->end, FBT_END_TRUNCATED);
+	assert_int_equal(step_to(fixture, 200)->end, FBT_END_RETURN);
 }
 
 static void threads_that_come_and_end_give_their_part(void **state)
@@ -257,6 +269,7 @@ int main(void)
 		TEST(a_call_across_boundaries_is_shared_out_and_counts_once),
 		TEST(calls_before_the_first_boundary_are_in_no_step),
 		TEST(the_first_interval_has_all_calls_since_it_began),
+		TEST(an_interval_that_began_late_is_cut_off),
 		TEST(threads_that_come_and_end_give_their_part),
 	};
 
