@@ -148,21 +148,28 @@ static bool fits_second(const struct rounds *rounds, const struct collective *sp
 	       apart_ns(span->end_ns, two[1].end_ns) < apart_ns(span->end_ns, two[0].end_ns);
 }
 
+/* One of the spans of a rank. */
+struct cursor {
+	const span_vec *spans;
+	size_t at;
+};
+
 /*
  * Whether the next one belongs to a step rather than this one: a trace may begin in the middle of a
  * step that another has whole. Then the step after it says so too. Where one rank is late, its step
  * overlaps the next one of the others, but the one after it is with theirs again. All end a
  * collective together, so one of which only the end was seen does not overlap the next.
  */
-static bool is_next(const struct rounds *rounds, const span_vec *spans, size_t at,
-		    const span_vec *others, size_t index)
+static bool is_next(const struct rounds *rounds, const struct cursor *own,
+		    const struct cursor *others)
 {
-	const struct collective *span = &spans->items[at], *other = &others->items[index];
+	const struct collective *span = &own->spans->items[own->at];
+	const struct collective *other = &others->spans->items[others->at];
 
-	if (rounds->of_collectives || index + 1 >= others->count ||
+	if (rounds->of_collectives || others->at + 1 >= others->spans->count ||
 	    !fits_second(rounds, span, other))
 		return false;
-	return at + 1 >= spans->count || index + 2 >= others->count ||
+	return own->at + 1 >= own->spans->count || others->at + 2 >= others->spans->count ||
 	       fits_second(rounds, span + 1, other + 1);
 }
 
@@ -175,22 +182,19 @@ static uint32_t *find_twins(const struct rounds *rounds, const span_vec *first,
 {
 	int64_t error_ns = rounds->error_known ? (int64_t)rounds->error_ns : 0;
 	uint32_t *twins = calloc(first->count + 1, sizeof(*twins));
-	size_t i = 0, j = 0;
+	struct cursor left = {first, 0}, right = {other, 0};
 
-	while (twins && i < first->count && j < other->count) {
-		const struct collective *left = &first->items[i], *right = &other->items[j];
-		bool is_twin = is_same(rounds, left, right) && overlap_ns(left, right) >= -error_ns;
+	while (twins && left.at < first->count && right.at < other->count) {
+		const struct collective *a = &first->items[left.at], *b = &other->items[right.at];
+		bool is_twin = is_same(rounds, a, b) && overlap_ns(a, b) >= -error_ns;
+		bool passes_left =
+			is_twin ? is_next(rounds, &right, &left) : is_before(rounds, a, b);
+		bool passes_right = is_twin ? is_next(rounds, &left, &right) : !passes_left;
 
-		if (is_twin && is_next(rounds, first, i, other, j))
-			j++;
-		else if (is_twin && is_next(rounds, other, j, first, i))
-			i++;
-		else if (is_twin)
-			twins[i++] = (uint32_t)++j;
-		else if (is_before(rounds, left, right))
-			i++;
-		else
-			j++;
+		if (is_twin && !passes_left && !passes_right)
+			twins[left.at] = (uint32_t)right.at + 1;
+		left.at += !passes_right;
+		right.at += passes_right || !passes_left;
 	}
 	return twins;
 }
