@@ -110,6 +110,7 @@ static void an_idle_process_has_no_places(void **state)
 		pause();
 		_exit(0);
 	}
+	child_await_state(child, 'S');
 	err = stacks_sample(&stacks, (uint32_t)child, true);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
