@@ -3,24 +3,10 @@
 # The rate guard: a function that is called as fast as possible is let go, and its traced steps are
 # a sample. A slow function, within which it is called too, has all of its steps.
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/live/hot/lib.sh
+. tests/live/hot/lib.sh
 
 RATE_GUARD=5
-
-# number N: the program's N-th number
-number()
-{
-	od -An -tu8 -j$((8 * $1)) -N8 "$TMP/counts" | tr -d ' '
-}
-
-# exceeds N COUNT: whether the N-th number does; 0 while the program has not written any
-# shellcheck disable=SC2317,SC2329 # wait_for calls it
-exceeds()
-{
-	local now
-
-	now=$(number "$1" 2>/dev/null)
-	[ "${now:-0}" -gt "$2" ]
-}
 
 # pace: calls of hot_step so far, and how many ns its thread ran
 pace()

@@ -3,34 +3,13 @@
 # The rate guard by thread: a thread that sleeps in its steps does not lose them because another
 # thread with little CPU time spends all of it on probes.
 . "$(dirname "$0")/lib.sh"
-
-# number N: the program's N-th number
-number()
-{
-	od -An -tu8 -j$((8 * $1)) -N8 "$TMP/counts" | tr -d ' '
-}
-
-# exceeds N COUNT: whether the N-th number does; 0 while the program has not written any
-# shellcheck disable=SC2317,SC2329 # wait_for calls it
-exceeds()
-{
-	local now
-
-	now=$(number "$1" 2>/dev/null)
-	[ "${now:-0}" -gt "$2" ]
-}
+# shellcheck source=tests/live/hot/lib.sh
+. tests/live/hot/lib.sh
 
 # heat N: 1 makes the first thread hot, 0 stops that
 heat()
 {
 	printf '%b' "\\x$1" | dd of="$TMP/counts" bs=1 seek=16 conv=notrunc status=none
-}
-
-# await_calls N COUNT: until the N-th has made that many more calls
-await_calls()
-{
-	wait_for 300 exceeds "$1" $(($(number "$1") + $2 - 1)) ||
-		not_ok "the program makes its calls ($1)"
 }
 
 # shellcheck disable=SC2317

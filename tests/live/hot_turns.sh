@@ -3,24 +3,10 @@
 # The rate guard and functions that become hot and cool down again, also two at once. The probes are
 # links for one process or for all, --uretprobe, or USDT places, also in a COMMAND.
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/live/hot/lib.sh
+. tests/live/hot/lib.sh
 
 RATE_GUARD=5
-
-# number N: the program's N-th number
-number()
-{
-	od -An -tu8 -j$((8 * $1)) -N8 "$TMP/counts" | tr -d ' '
-}
-
-# exceeds N COUNT: whether the N-th number does; 0 while the program has not written any
-# shellcheck disable=SC2317,SC2329 # wait_for calls it
-exceeds()
-{
-	local now
-
-	now=$(number "$1" 2>/dev/null)
-	[ "${now:-0}" -gt "$2" ]
-}
 
 # heat N: 0 none, 1 the first, 2 the second, 3 both
 heat()
@@ -41,13 +27,6 @@ await_line()
 		sleep 0.05
 	done
 	return 1
-}
-
-# await_calls N COUNT: until the N-th has made that many more calls
-await_calls()
-{
-	wait_for 300 exceeds "$1" $(($(number "$1") + $2 - 1)) ||
-		not_ok "the program makes its calls ($1)"
 }
 
 # shellcheck disable=SC2317

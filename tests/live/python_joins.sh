@@ -10,14 +10,7 @@
 # await_truth NAME: until the engine has written its account, which it does before its end
 await_truth()
 {
-	local tries=6000
-
-	until [ -e "$TMP/truth.json" ]; do
-		kill -0 "$ENGINE" 2>/dev/null || break
-		[ $((tries--)) -gt 0 ] || break
-		sleep 0.02
-	done
-	[ -e "$TMP/truth.json" ] || not_ok "$1: the engine writes its account"
+	await_file "$TMP/truth.json" "$ENGINE" || not_ok "$1: the engine writes its account"
 }
 
 # run_late NAME WORKERS TOOL-OPTION…: each worker goes on until some steps of it are traced. preload: a

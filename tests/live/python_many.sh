@@ -6,19 +6,6 @@
 # shellcheck source=tests/live/python/lib.sh
 . tests/live/python/lib.sh
 
-# await_ready FILE PID: until the program has said that it runs
-await_ready()
-{
-	local tries=6000
-
-	until [ -s "$1" ]; do
-		kill -0 "$2" 2>/dev/null || break
-		[ $((tries--)) -gt 0 ] || break
-		sleep 0.02
-	done
-	[ -s "$1" ] || not_ok 'the program runs'
-}
-
 # trace_five LIBRARY…: five programs, each with one of these libraries or the only one, traced at once, as
 # processes of -p or, if ALL is set, with all others
 trace_five()
@@ -33,7 +20,7 @@ trace_five()
 		[ $# = 1 ] || set -- "${@:1:$#-1}"
 	done
 	for n in 0 1 2 3 4; do
-		await_ready "$TMP/ready.$n" "${pids[n]}"
+		await_file "$TMP/ready.$n" "${pids[n]}" || not_ok 'the program runs'
 	done
 	rm -f "${OUT:?}".*
 	for n in {0..15}; do
@@ -65,7 +52,7 @@ fact 'five files: each of five processes' 'len({(s["pid"], s["kind"]) for s in S
 
 LD_PRELOAD=$LIBRARY /usr/bin/python3 tests/live/python/many.py >"$TMP/ready" &
 many=$!
-await_ready "$TMP/ready" $many
+await_file "$TMP/ready" $many || not_ok 'the program runs'
 run_tool -p $many -d 0.5 --step py:__main__:Wide.step
 end_tool
 has 'that a method has more definitions than are armed is said' "$OUT.err" 'Wide\.step: 8 definitions only'

@@ -5,6 +5,20 @@
 LIBRARY=$(realpath -m "$FBT_BUILD/libferrum_python.so")
 [ "$(uname -m)" = x86_64 ] || { echo 'SKIP Python steps need an x86-64' && exit 77; }
 
+# await_file FILE PID: until there is something in a file that the process writes; fails if it ends
+# before, or after two minutes
+await_file()
+{
+	local tries=6000
+
+	until [ -s "$1" ]; do
+		kill -0 "$2" 2>/dev/null || break
+		[ $((tries--)) -gt 0 ] || break
+		sleep 0.02
+	done
+	[ -s "$1" ]
+}
+
 # One interpreter of each version, "VERSION PATH" a line: those in PATH, and those of pyenv; or $PYTHONS.
 interpreters()
 {
