@@ -172,13 +172,12 @@ static void processes_of_a_cgroup_without_a_name_are_others(void **state)
 	assert_int_equal(taken->other_ns, 100000000 - (FBT_TAKERS - 1) * 1000000);
 }
 
-/* Those that have a place keep it then. */
-static void without_a_name_processes_are_told(void **state)
+/* A hog with 70 ms, and so many processes of one cgroup with 7 ms each. */
+static const struct fbt_taken *send_some(struct fixture *fixture, uint64_t cgroup_id,
+					 uint32_t count)
 {
-	const struct fbt_taken *taken;
-
-	for (uint32_t i = 0; i < 4; i++) {
-		uint64_t ns = i ? 9000000 : 60000000;
+	for (uint32_t i = 0; i <= count; i++) {
+		uint64_t ns = i ? 7000000 : 70000000;
 		struct fbt_taken of = {.tgid = 7,
 				       .tid = 8,
 				       .start_ns = 1000,
@@ -186,17 +185,24 @@ static void without_a_name_processes_are_told(void **state)
 				       .count = 1,
 				       .takers = {{.tgid = 4000000 + i, .ns = ns}}};
 
-		of.takers[0].cgroup_id = UINT64_MAX;
-		taken_sums__add(((struct fixture *)*state)->sums, &of);
+		of.takers[0].cgroup_id = i ? cgroup_id : 0;
+		taken_sums__add(fixture->sums, &of);
 	}
-	taken = send(*state);
+	return send(fixture);
+}
+
+/* Those that have a place keep it then. */
+static void without_a_name_processes_are_told(void **state)
+{
+	const struct fbt_taken *taken = send_some(*state, UINT64_MAX, 3);
+
 	assert_int_equal(taken->count, 4);
 	assert_int_equal(taken->other_ns, 0);
-	assert_int_equal(taken->takers[3].ns, 9000000);
+	assert_int_equal(taken->takers[3].ns, 7000000);
 }
 
 /* An id must not be left where the name belongs. */
-static void two_small_ones_are_no_group(void **state)
+static void an_id_is_not_sent(void **state)
 {
 	const struct fbt_taken *taken;
 
@@ -220,6 +226,24 @@ static bool make_cgroup(char *folder, size_t size, struct stat *stat_of)
 		return !mkdir(folder, 0700) && !stat(folder, stat_of);
 	}
 	return false;
+}
+
+static void two_small_ones_are_no_group(void **state)
+{
+	const struct fbt_taken *taken;
+	char folder[64];
+	struct stat of;
+
+	if (!make_cgroup(folder, sizeof(folder), &of))
+		skip();
+	taken = send_some(*state, of.st_ino, 2);
+	assert_int_equal(taken->count, 3);
+	assert_int_equal(taken->takers[2].ns, 7000000);
+	taken = send_some(*state, of.st_ino, 3);
+	rmdir(folder);
+	assert_int_equal(taken->count, 2);
+	assert_int_equal(taken->takers[1].tgid, 0);
+	assert_int_equal(taken->takers[1].ns, 21000000);
 }
 
 static void processes_of_a_cgroup_are_told_together(void **state)
@@ -364,6 +388,7 @@ int main(void)
 		TEST(own_threads_leave_room_for_other_processes),
 		TEST(processes_of_a_cgroup_without_a_name_are_others),
 		TEST(without_a_name_processes_are_told),
+		TEST(an_id_is_not_sent),
 		TEST(two_small_ones_are_no_group),
 		TEST(processes_of_a_cgroup_are_told_together),
 		TEST(waits_of_other_threads_are_summed_up_for_each),
