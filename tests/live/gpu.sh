@@ -39,6 +39,9 @@ whole early '--steps 60 --script o-3,k10,k1,p5,o0,k20,s --outside k10,h10,s'
 whole async '--steps 100 --script k300,h50,z50 --sleep-us 500'
 whole threads '--steps 60 --step-threads 3 --script k50,h20,z100,s'
 whole helper '--steps 60 --script k50,h20,z100,s --helper k20,d5,s --helper-us 100'
+# A helper's kernel begins 800 us after its launch: after the step it belongs to, and after the work
+# of others.
+whole beyond '--steps 60 --sleep-us 100 --script k50,z100,s --helper o800,k20.1,s.1 --helper-us 100'
 truth_options=(--strict)
 whole strict '--steps 60 --step-threads 2 --script k50,h20,z100,s --helper k20,d5,s --helper-us 100' \
 	--gpu-strict

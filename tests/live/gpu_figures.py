@@ -123,10 +123,11 @@ def count_mine(mine, figures):
     figures["memset_bytes"] = sum(x.bytes for x in select(MEMSET))
 
 
-def compute(step, items, calls):
+def compute(step, items, calls, runs_in):
     """The figures of one device or of all. items are pieces of work with call (may be None), mine
-    and comm. calls are the syscalls of the step thread; None: unknown. Times are in ns, without
-    "_ns"."""
+    and comm. calls are the syscalls of the step thread; None: unknown. runs_in(start, stop) are all
+    pieces of work that run then: a view may reach into the steps that follow. Times are in ns,
+    without "_ns"."""
     names = ("host_wait", "launch", "queue", "unattributed", "kernel_wait", "dependency",
              "hta_host_wait", "wait_blocked", "wait_syscall", "wait_user", "wait_unknown")
     figures = dict.fromkeys(names, 0)
@@ -156,7 +157,8 @@ def compute(step, items, calls):
     if mine:
         view = (min(x.start for x in mine), max(x.stop for x in mine))
         figures["view"] = view[1] - view[0]
-        figures["view_busy"] = length(both(union((x.start, x.stop) for x in items), [view]))
+        all_work = union((x.start, x.stop) for x in runs_in(*view))
+        figures["view_busy"] = length(both(all_work, [view]))
     return figures
 
 

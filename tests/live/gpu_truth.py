@@ -305,10 +305,12 @@ class Scene:
         self.calls = {tid: Index(rows) for tid, rows in self.calls.items()}
         self.syncs = make_syncs(truth, items)
 
+    def runs_in(self, start, stop):
+        return [x for x in self.items.near(start, stop) if overlaps(x, start, stop)]
+
     def near(self, step):
         """Work that runs in the step, belongs to it, or is queued in it."""
-        found = [x for x in self.items.near(step.start, step.stop)
-                 if overlaps(x, step.start, step.stop)]
+        found = self.runs_in(step.start, step.stop)
         found += self.owned.get(id(step), [])
         found += [x for x in self.launched.near(step.start, step.stop)
                   if x.call.start < step.stop and step.start < x.stop]
@@ -325,12 +327,16 @@ class Scene:
 
 
 def check_line(row, step, scene):
-    shape, near, calls = row["shape"], scene.near(step), None
-    if shape["scope"] == "device":
-        near = [x for x in near if x.device == shape["device"]]
+    shape, calls = row["shape"], None
+
+    def of_device(items):
+        return [x for x in items if shape["scope"] == "step" or x.device == shape["device"]]
+
+    near = of_device(scene.near(step))
     if shape.get("calls_known", True):
         calls = scene.rows_in(scene.calls, step)
-    figures = gpu_figures.compute(step, near, calls)
+    figures = gpu_figures.compute(step, near, calls,
+                                  lambda start, stop: of_device(scene.runs_in(start, stop)))
     if shape["scope"] == "step":
         gpu_figures.measure_thread(step, near, calls, scene.rows_in(scene.syncs, step), figures)
     return compare(row, figures)
