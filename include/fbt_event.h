@@ -105,6 +105,7 @@ enum fbt_event_type {
 	FBT_EVENT_CLOCK = 53,
 	FBT_EVENT_UNSEEN = 54,
 	FBT_EVENT_EXPLAIN_LOST = 55,
+	FBT_EVENT_OPTIONS = 56,
 };
 
 struct fbt_header {
@@ -144,6 +145,18 @@ struct fbt_window {
 	__u64 interval_ns; /* length of interval steps; 0: there are none */
 	__u64 fault_ps;	   /* what a page fault costs on this machine; 0: not measured */
 	__u64 call_ps;	   /* as in fbt_cost, which comes at the end only */
+};
+
+#define FBT_OPTIONS_MAX 16
+
+/*
+ * The options that say which steps are wrong, as far as they were given. Sent after the window's
+ * record. count strings follow: "NAME=VALUE", without dashes.
+ */
+struct fbt_options {
+	struct fbt_header header;
+	__u32 count; /* at most FBT_OPTIONS_MAX */
+	__u32 reserved;
 };
 
 /* fbt_target.header.flags */
@@ -778,6 +791,7 @@ struct fbt_window_end {
 	_Static_assert(sizeof(struct type) == (bytes), #type " is part of the capture format")
 FBT_ASSERT_SIZE(fbt_header, 8);
 FBT_ASSERT_SIZE(fbt_window, 56);
+FBT_ASSERT_SIZE(fbt_options, 16);
 FBT_ASSERT_SIZE(fbt_target, 24);
 FBT_ASSERT_SIZE(fbt_thread_name, 32);
 FBT_ASSERT_SIZE(fbt_kind, 40);

@@ -115,7 +115,7 @@ static enum exit_code compare(const struct options *options)
 	return code == EXIT_DONE && has_regression ? EXIT_REGRESSION : code;
 }
 
-static enum exit_code dispatch(const struct options *options, const struct metadata *metadata,
+static enum exit_code dispatch(struct options *options, const struct metadata *metadata,
 			       struct flag *flag)
 {
 	bool is_ok = true; /* of a command that prints why it is not */

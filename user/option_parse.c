@@ -10,6 +10,7 @@
 #include "base/redact.h"
 #include "command_table.h"
 #include "option_config.h"
+#include "option_judging.h"
 #include "option_names.h"
 #include "option_table.h"
 #include "option_value.h"
@@ -315,6 +316,8 @@ int options_parse(struct options *options, int argc, char **argv)
 			err = row->take(row, optarg, options);
 		if (!err && row)
 			given.rows[row - option_table] = true;
+		if (!err && row)
+			err = option_judging_note(options, row->name, optarg);
 		if (!err && row && options->mode == MODE_WATCH)
 			err = option_config_note(options, row->name, row->value ? optarg : NULL);
 	}

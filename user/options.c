@@ -749,6 +749,9 @@ void options_clear(struct options *options)
 	vec_free(&options->watch.units);
 	vec_free(&options->watch.given);
 	free(options->watch.text);
+	vec_for_each (text, &options->judging_given)
+		free(*text);
+	vec_free(&options->judging_given);
 	otlp_endpoint_clear(&options->metrics_collector);
 }
 

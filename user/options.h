@@ -169,6 +169,7 @@ struct options {
 	enum report_format report;
 	enum trace_format trace_format;
 	struct pipeline_options judging;
+	VEC(char *) judging_given; /* see option_judging.h; owned */
 	struct option_windows windows;
 	struct option_gpu gpu;
 	enum python_mode python;

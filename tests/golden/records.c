@@ -77,6 +77,20 @@ static void write_window(struct events *events)
 	}
 }
 
+/* given=NAME=VALUE,… */
+static void write_options(struct events *events)
+{
+	struct fbt_options *options = record_begin(events, FBT_EVENT_OPTIONS, sizeof(*options));
+	const char *given = line_take_text(&events->line, "given", "");
+
+	for (; *given; options->count++) {
+		size_t length = strcspn(given, ",");
+
+		record_add_string(events, given, length);
+		given += length + (given[length] == ',');
+	}
+}
+
 static void write_target(struct events *events)
 {
 	static const char *const strings[] = {"comm", "exe", "cmdline"};
@@ -685,33 +699,20 @@ static const struct {
 	const char *type;
 	record_writer write;
 } writers[] = {
-	{"window", write_window},
-	{"target", write_target},
-	{"thread", write_thread},
-	{"kind", write_kind},
-	{"step", write_step},
-	{"call", write_call},
-	{"table", write_table},
-	{"lost", write_lost},
-	{"unseen", write_unseen},
-	{"cost", write_cost},
-	{"exit", write_exit},
-	{"end", write_end},
-	{"unknown", write_unknown},
-	{"file", write_file},
-	{"manual", write_manual},
-	{"hang", write_hang},
-	{"peer", write_peer},
-	{"stop", write_stop},
-	{"thread_use", write_thread_use},
-	{"cpus", write_cpus},
-	{"sampling", write_sampling},
-	{"ends", write_ends},
-	{"tails", write_tails},
-	{"probes", write_probes},
-	{"wake", write_wake},
-	{"python", write_python},
-	{"stalls", write_stalls},
+	{"window", write_window},   {"target", write_target},
+	{"options", write_options}, {"thread", write_thread},
+	{"kind", write_kind},	    {"step", write_step},
+	{"call", write_call},	    {"table", write_table},
+	{"lost", write_lost},	    {"unseen", write_unseen},
+	{"cost", write_cost},	    {"exit", write_exit},
+	{"end", write_end},	    {"unknown", write_unknown},
+	{"file", write_file},	    {"manual", write_manual},
+	{"hang", write_hang},	    {"peer", write_peer},
+	{"stop", write_stop},	    {"thread_use", write_thread_use},
+	{"cpus", write_cpus},	    {"sampling", write_sampling},
+	{"ends", write_ends},	    {"tails", write_tails},
+	{"probes", write_probes},   {"wake", write_wake},
+	{"python", write_python},   {"stalls", write_stalls},
 	{"gap", write_gap},
 };
 

@@ -160,9 +160,10 @@ static struct sink *sink_side__new(struct side *side)
 	return &self->sink;
 }
 
-static void push(void *ctx, const void *data, size_t size)
+static int push(void *ctx, const void *data, size_t size)
 {
 	pipeline__push(ctx, data, size);
+	return 0;
 }
 
 int side_read_capture(struct side *side, FILE *in, const struct pipeline_options *judging)

@@ -35,6 +35,7 @@ struct layout {
 
 static const struct layout layouts[] = {
 	[FBT_EVENT_WINDOW] = LAYOUT(fbt_window, 4),
+	[FBT_EVENT_OPTIONS] = LAYOUT(fbt_options, 0),
 	[FBT_EVENT_TARGET] = PROCESS_LAYOUT(fbt_target, 3),
 	[FBT_EVENT_THREAD] = PROCESS_LAYOUT(fbt_thread_name, 0),
 	[FBT_EVENT_KIND] = LAYOUT(fbt_kind, 2),
@@ -373,6 +374,8 @@ static bool are_fields_sound(const struct fbt_header *event)
 	switch (event->type) {
 	case FBT_EVENT_WINDOW:
 		return is_window_sound((const struct fbt_window *)event);
+	case FBT_EVENT_OPTIONS:
+		return ((const struct fbt_options *)event)->count <= FBT_OPTIONS_MAX;
 	case FBT_EVENT_KIND:
 		return is_kind_sound((const struct fbt_kind *)event);
 	case FBT_EVENT_STEP:
@@ -427,6 +430,8 @@ static uint32_t count_strings(const struct fbt_header *event, const struct layou
 {
 	if (event->type == FBT_EVENT_KIND)
 		return layout->strings + ((const struct fbt_kind *)event)->arg_count;
+	if (event->type == FBT_EVENT_OPTIONS)
+		return ((const struct fbt_options *)event)->count;
 	return layout->strings;
 }
 
@@ -551,6 +556,14 @@ int record_send_window(const struct record_output *output, struct fbt_window *wi
 	if (uname(&name))
 		memset(&name, 0, sizeof(name));
 	return record_send_strings(output, window, sizeof(*window), FBT_EVENT_WINDOW, strings, 4);
+}
+
+int record_send_options(const struct record_output *output, const char *const *texts, size_t count)
+{
+	struct fbt_options options = {.count = (uint32_t)count};
+
+	return record_send_strings(output, &options, sizeof(options), FBT_EVENT_OPTIONS, texts,
+				   count);
 }
 
 int record_send_target(const struct record_output *output, uint32_t tgid, uint32_t parent_tgid,

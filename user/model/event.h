@@ -60,6 +60,9 @@ void record_send_manual(const struct record_output *output, uint64_t time_ns);
 int record_send_window(const struct record_output *output, struct fbt_window *window,
 		       const char *tag);
 
+/* At most FBT_OPTIONS_MAX options, each as "NAME=VALUE". 0 or -ENOMEM. */
+int record_send_options(const struct record_output *output, const char *const *texts, size_t count);
+
 /* A traced process, with its names from /proc. 0 or -ENOMEM. */
 int record_send_target(const struct record_output *output, uint32_t tgid, uint32_t parent_tgid,
 		       uint64_t start_ns, const struct process_text *text);

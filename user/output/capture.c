@@ -207,7 +207,7 @@ static bool begins_with_window(const struct reader *reader)
 }
 
 static int read_records(struct reader *reader,
-			void (*on_records)(void *ctx, const void *data, size_t size), void *ctx)
+			int (*on_records)(void *ctx, const void *data, size_t size), void *ctx)
 {
 	bool damaged;
 	size_t whole;
@@ -221,8 +221,9 @@ static int read_records(struct reader *reader,
 		if (!reader->begun && whole && !begins_with_window(reader))
 			return refuse(reader, "damaged: it does not begin with a window");
 		reader->begun |= whole > 0;
-		if (whole)
-			on_records(ctx, reader->buffer, whole);
+		err = whole ? on_records(ctx, reader->buffer, whole) : 0;
+		if (err)
+			return err;
 		drop(reader, whole);
 		if (damaged)
 			return refuse(reader,
@@ -236,7 +237,7 @@ static int read_records(struct reader *reader,
 }
 
 int capture_read(FILE *in, const char *name,
-		 void (*on_records)(void *ctx, const void *data, size_t size), void *ctx)
+		 int (*on_records)(void *ctx, const void *data, size_t size), void *ctx)
 {
 	struct reader reader = {.in = in, .name = name};
 	int err;

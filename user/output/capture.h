@@ -43,9 +43,10 @@ struct sink *sink_capture__new(FILE *out);
  * Reads a whole capture and passes its records on, in blocks of whole records. name is for
  * messages. 0; or, logged as one line: -EBADMSG not a capture, or damaged; -EOPNOTSUPP another
  * version; -errno of a read. A file that was cut off yields all its whole records, a warning, and
- * 0.
+ * 0. on_records returns 0, or an error with which the reading ends. The first block has the
+ * window's record and its options.
  */
 int capture_read(FILE *in, const char *name,
-		 void (*on_records)(void *ctx, const void *data, size_t size), void *ctx);
+		 int (*on_records)(void *ctx, const void *data, size_t size), void *ctx);
 
 #endif

@@ -34,6 +34,7 @@ bool facts_is_type(uint32_t type)
 {
 	switch (type) {
 	case FBT_EVENT_WINDOW:
+	case FBT_EVENT_OPTIONS:
 	case FBT_EVENT_TARGET:
 	case FBT_EVENT_THREAD:
 	case FBT_EVENT_KIND:

@@ -392,6 +392,10 @@ static void route(void *ctx, const void *data, size_t size)
 	case FBT_EVENT_WINDOW:
 		exports->window = *(const struct fbt_window *)event;
 		break;
+	case FBT_EVENT_OPTIONS:
+		take_total(exports, event);
+		push_all(exports, data, size);
+		break;
 	case FBT_EVENT_TARGET:
 		take_target(exports, (const struct fbt_target *)event);
 		break;

@@ -432,6 +432,17 @@ static int send_window(struct session *session, const char *tag)
 	return record_send_window(session->live.output, &window, tag);
 }
 
+static int send_options(const struct session *session)
+{
+	const struct options *options = session->live.options;
+
+	if (!options->judging_given.count)
+		return 0;
+	return record_send_options(session->live.output,
+				   (const char *const *)options->judging_given.items,
+				   options->judging_given.count);
+}
+
 /* A window may be open for weeks, and its times of day must stay right. */
 static void look_at_clock(struct session *session, uint64_t now_ns)
 {
@@ -530,6 +541,7 @@ int session__start(struct session *session, const char *tag)
 	else if (session->live.options->interval_given && !session->told)
 		log_warn("--interval has no effect: steps are the calls of a step function");
 	err = err ? err : send_window(session, tag);
+	err = err ? err : send_options(session);
 	err = err ? err : steps_found__describe(session->live.found);
 	err = err ? err : selection_take(&session->live);
 	for (size_t i = 0; session->intervals.next_ns && !session->child &&

@@ -18,6 +18,8 @@
 #include "fbt_event.h"
 #include "metrics/metrics.h"
 #include "model/env_host.h"
+#include "model/event.h"
+#include "option_judging.h"
 #include "output/capture.h"
 #include "profile/profile.h"
 #include "profile/records.h"
@@ -561,7 +563,11 @@ int trace_by_flag(const struct options *options, struct flag *flag)
 }
 
 struct replay {
-	struct outputs *outputs;
+	struct options *options;
+	const struct metadata *metadata;
+	struct otlp_health health;
+	struct metrics *metrics;
+	struct outputs *outputs;  /* NULL: not open yet */
 	struct code_namer *namer; /* NULL: no --symbols */
 	int naming_err;
 	bool escalate; /* --escalate-now has yet to be served */
@@ -583,6 +589,31 @@ static void push_named(struct replay *replay, const void *data, size_t size)
 	else
 		outputs__push(replay->outputs, data, size);
 	keep_first(&replay->naming_err, err);
+}
+
+static int open_replayed(struct replay *replay)
+{
+	return outputs__open(&replay->outputs, replay->options, replay->metadata, NULL,
+			     &replay->health, replay->metrics);
+}
+
+/* The options of a recording, if it has any: they come right after its window. */
+static int take_options(struct options *options, const void *data, size_t size)
+{
+	const char *texts[FBT_OPTIONS_MAX], *position = data;
+	const struct fbt_header *event;
+	uint32_t count;
+
+	if (decode_event(position, size, &event) <= 0 || event->type != FBT_EVENT_WINDOW)
+		return 0;
+	position += event->size;
+	size -= event->size;
+	if (decode_event(position, size, &event) <= 0 || event->type != FBT_EVENT_OPTIONS)
+		return 0;
+	count = ((const struct fbt_options *)event)->count;
+	for (uint32_t i = 0; i < count; i++)
+		texts[i] = decode_string(event, i);
+	return option_judging_take(options, texts, count);
 }
 
 static void push_records(void *ctx, const void *data, size_t size)
@@ -608,6 +639,23 @@ static void push_records(void *ctx, const void *data, size_t size)
 		size -= window->header.size;
 	}
 	push_named(replay, data, size);
+}
+
+/* How steps are judged is known when the first block is there. */
+static int push_block(void *ctx, const void *data, size_t size)
+{
+	struct replay *replay = ctx;
+	int err = 0;
+
+	if (!replay->outputs)
+		err = take_options(replay->options, data, size);
+	if (err)
+		log_err("options of the recording: %s", strerror(-err));
+	else if (!replay->outputs)
+		err = open_replayed(replay);
+	if (!err)
+		push_records(replay, data, size);
+	return err;
 }
 
 /* 0; -EINVAL, logged, if a file of --symbols has none; or -ENOMEM. */
@@ -647,17 +695,20 @@ static bool is_profile(const char *path)
 static int read_records(const char *path, FILE *in, struct replay *replay)
 {
 	const struct record_output output = {push_records, replay};
+	bool from_profile = is_profile(path);
+	int err = from_profile ? 0 : capture_read(in, path, push_block, replay);
 
-	return is_profile(path) ? profile_send_records(path, &output)
-				: capture_read(in, path, push_records, replay);
+	/* A profile has no options, and a recording may have been cut off before its first block.
+	 */
+	if (!err && !replay->outputs)
+		err = open_replayed(replay);
+	return err || !from_profile ? err : profile_send_records(path, &output);
 }
 
-int replay_run(const struct options *options, const struct metadata *metadata)
+int replay_run(struct options *options, const struct metadata *metadata)
 {
-	struct replay replay = {.escalate = options->escalate_now};
-	struct outputs *outputs = NULL;
-	struct otlp_health health = {0};
-	struct metrics *metrics = NULL;
+	struct replay replay = {
+		.options = options, .metadata = metadata, .escalate = options->escalate_now};
 	int err = 0, failed;
 	FILE *in = gzip_open_input(options->replay);
 
@@ -671,10 +722,7 @@ int replay_run(const struct options *options, const struct metadata *metadata)
 			 "unknown");
 	err = open_symbols(&replay, options);
 	if (!err)
-		err = open_metrics(&metrics, options, true);
-	if (!err)
-		err = outputs__open(&outputs, options, metadata, NULL, &health, metrics);
-	replay.outputs = outputs;
+		err = open_metrics(&replay.metrics, options, true);
 	if (!err)
 		err = read_records(options->replay, in, &replay);
 	fclose(in);
@@ -683,14 +731,14 @@ int replay_run(const struct options *options, const struct metadata *metadata)
 	code_namer__free(replay.namer);
 	keep_first(&err, replay.naming_err);
 	/* The file is not a capture: there is nothing else to report. */
-	if (err && (!outputs || !outputs__window(outputs)->record.start_ns)) {
-		outputs__discard(outputs);
-		metrics__free(metrics);
+	if (err && (!replay.outputs || !outputs__window(replay.outputs)->record.start_ns)) {
+		outputs__discard(replay.outputs);
+		metrics__free(replay.metrics);
 		return err;
 	}
-	failed = outputs__finish(outputs);
-	outputs__wait(outputs);
-	outputs__free(outputs);
-	close_metrics(metrics, &failed);
+	failed = outputs__finish(replay.outputs);
+	outputs__wait(replay.outputs);
+	outputs__free(replay.outputs);
+	close_metrics(replay.metrics, &failed);
 	return err ? err : failed;
 }

@@ -22,8 +22,8 @@ int trace_by_flag(const struct options *options, struct flag *flag);
 
 /*
  * Reads the recorded window of options->replay and writes the outputs, also from the readable part
- * of a damaged file. 0, or -errno, logged.
+ * of a damaged file. Options of the recording are added (option_judging.h). 0, or -errno, logged.
  */
-int replay_run(const struct options *options, const struct metadata *metadata);
+int replay_run(struct options *options, const struct metadata *metadata);
 
 #endif

@@ -17,6 +17,7 @@ struct fixture {
 	char *received;
 	size_t received_size;
 	size_t blocks;
+	int err; /* what the reader of a block returns */
 	char said[1024];
 };
 
@@ -35,7 +36,7 @@ static int close_fixture(void **state)
 	return 0;
 }
 
-static void receive(void *ctx, const void *data, size_t size)
+static int receive(void *ctx, const void *data, size_t size)
 {
 	struct fixture *fixture = ctx;
 
@@ -44,6 +45,7 @@ static void receive(void *ctx, const void *data, size_t size)
 	memcpy(fixture->received + fixture->received_size, data, size);
 	fixture->received_size += size;
 	fixture->blocks++;
+	return fixture->err;
 }
 
 /* Reads a stream and catches stderr in fixture->said. */
@@ -270,12 +272,12 @@ static void a_longer_header_is_passed_over(void **state)
 	assert_int_equal(fixture->received_size, fixture->stream.size);
 }
 
-static void a_file_larger_than_the_buffer_is_read_whole(void **state)
+#define LARGE_STEPS 20000
+
+/* More than one block. The stream is one of its steps then. */
+static FILE *make_large_file(struct fixture *fixture)
 {
-	struct fixture *fixture = *state;
 	FILE *file = tmpfile();
-	const int steps = 20000;
-	int i;
 
 	assert_non_null(file);
 	add_window(&fixture->stream, FBT_DETAIL_STEPS);
@@ -283,15 +285,35 @@ static void a_file_larger_than_the_buffer_is_read_whole(void **state)
 	assert_int_equal(capture_write(file, fixture->stream.bytes, fixture->stream.size), 0);
 	fixture->stream.size = 0;
 	add_step(&fixture->stream, 7, 1, 1000, 2000);
-	for (i = 0; i < steps; i++)
+	for (int i = 0; i < LARGE_STEPS; i++)
 		assert_int_equal(capture_write(file, fixture->stream.bytes, fixture->stream.size),
 				 0);
 	rewind(file);
+	return file;
+}
+
+static void a_file_larger_than_the_buffer_is_read_whole(void **state)
+{
+	struct fixture *fixture = *state;
+	FILE *file = make_large_file(fixture);
+
 	assert_int_equal(read_stream(fixture, file), 0);
 	assert_true(fixture->blocks > 1);
-	assert_true(fixture->received_size > steps * sizeof(struct fbt_step));
+	assert_true(fixture->received_size > LARGE_STEPS * sizeof(struct fbt_step));
 	assert_memory_equal(fixture->received + fixture->received_size - sizeof(struct fbt_step),
 			    fixture->stream.bytes, sizeof(struct fbt_step));
+	fclose(file);
+}
+
+static void an_error_of_who_takes_a_block_ends_the_reading(void **state)
+{
+	struct fixture *fixture = *state;
+	FILE *file = make_large_file(fixture);
+
+	fixture->err = -ENOSPC;
+	assert_int_equal(read_stream(fixture, file), -ENOSPC);
+	assert_int_equal(fixture->blocks, 1);
+	assert_string_equal(fixture->said, "");
 	fclose(file);
 }
 
@@ -316,6 +338,7 @@ int main(void)
 		CAPTURE_TEST(a_whole_file_is_read_in_silence),
 		CAPTURE_TEST(a_longer_header_is_passed_over),
 		CAPTURE_TEST(a_file_larger_than_the_buffer_is_read_whole),
+		CAPTURE_TEST(an_error_of_who_takes_a_block_ends_the_reading),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,7 @@ struct fixture {
 	bool complete[STEPS_SEEN];
 	size_t steps;
 	size_t manuals;
+	char option[64]; /* the first one, if options come right after the window */
 };
 
 static int open_fixture(void **state)
@@ -88,15 +89,20 @@ static void take_manual(void *ctx)
 	fixture->manuals++;
 }
 
-static void take_records(void *ctx, const void *data, size_t size)
+static int take_records(void *ctx, const void *data, size_t size)
 {
 	struct fixture *fixture = ctx;
 	const struct fbt_header *event;
+	uint64_t records = 0;
 
 	for (const char *at = data; size; at += event->size, size -= event->size) {
 		assert_true(decode_event(at, size, &event) > 0);
+		if (++records == 2 && event->type == FBT_EVENT_OPTIONS)
+			snprintf(fixture->option, sizeof(fixture->option), "%s",
+				 decode_string(event, 0));
 		assert_int_equal(assembler__push(fixture->assembler, event), 0);
 	}
+	return 0;
 }
 
 /* Writes the last part, reads it as --replay does, and returns its window. */
@@ -193,6 +199,28 @@ static void the_last_seconds_have_whole_steps(void **state)
 		assert_int_equal(fixture->calls[i], 2);
 		assert_true(fixture->complete[i]);
 	}
+}
+
+/* A replay of a dump has to judge as the trace did. */
+static void options_come_right_after_the_window(void **state)
+{
+	static const char *const texts[] = {"cv-threshold=20"};
+	struct fixture *fixture = *state;
+	struct fbt_options *options;
+
+	record(fixture, 0);
+	add_window(&fixture->stream, FBT_DETAIL_STEPS);
+	options = stream_add(&fixture->stream, FBT_EVENT_OPTIONS, sizeof(*options), texts, 1);
+	options->count = 1;
+	add_target(&fixture->stream, 7, "engine");
+	add_kind(&fixture->stream, 1, "decode", NULL);
+	push(fixture, 1000);
+	for (uint64_t i = 1; i <= 5; i++) {
+		add_step(&fixture->stream, 70, 1, i * SECOND, i * SECOND + 500);
+		push(fixture, i * SECOND + 500);
+	}
+	replay(fixture, 2 * SECOND, 6 * SECOND, NULL);
+	assert_string_equal(fixture->option, "cv-threshold=20");
 }
 
 static void add_lost(struct fixture *fixture, uint64_t steps)
@@ -559,6 +587,7 @@ int main(void)
 		TEST(all_of_a_short_stream_is_written),
 		TEST(the_stream_goes_on_after_a_dump),
 		TEST(the_last_seconds_have_whole_steps),
+		TEST(options_come_right_after_the_window),
 		TEST(losses_count_from_the_begin_of_the_part),
 		TEST(a_total_that_did_not_change_is_zero),
 		TEST(a_request_keeps_its_place),

@@ -397,13 +397,14 @@ static void the_report_tells_of_files_that_ended_early(void **state)
 	}
 }
 
-static void keep_replayed(void *ctx, const void *data, size_t size)
+static int keep_replayed(void *ctx, const void *data, size_t size)
 {
 	struct stream *replayed = ctx;
 
 	assert_true(replayed->size + size <= sizeof(replayed->bytes));
 	memcpy(replayed->bytes + replayed->size, data, size);
 	replayed->size += size;
+	return 0;
 }
 
 static void the_record_is_the_stream_again(void **state)
