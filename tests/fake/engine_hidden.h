@@ -97,13 +97,21 @@ static inline int share_cpu(struct engine *e)
 	return 0;
 }
 
+static inline void say_begun(struct worker *w)
+{
+	__atomic_store_n(&w->engine->helping, 1, __ATOMIC_RELEASE);
+}
+
 /* The helper takes the CPU once the step has begun to compute. */
 static inline void take_cpu(struct worker *helper)
 {
 	const struct engine *e = helper->engine;
 	uint64_t begin;
 
-	sleep_us(helper, e->config.compute_us / 4);
+	do
+		sleep_us(helper, e->config.compute_us / 4);
+	while (!__atomic_load_n(&e->helping, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&e->stop_noise, __ATOMIC_ACQUIRE));
 	begin = now_ns();
 	while (!is_over(begin, e))
 		spin(100);

@@ -16,7 +16,7 @@
 #include "engine_hidden.h"
 
 enum { MAPPED_BYTES = 2 << 20, BLOCK_BYTES = 1 << 20, FILE_BLOCKS = 4, PIPE_BYTES = 1 << 20 };
-enum { CALLS_A_LOOK = 16, LOOK_MOST_NS = 500000 };
+enum { CALLS_A_LOOK = 16, LOOK_MOST_NS = 500000, LOOK_US = 200 };
 /*
  * The request that CUDA sends to the control device of NVIDIA's driver. /dev/null answers ENOTTY.
  */
@@ -59,15 +59,19 @@ static inline void release_lock(struct worker *w)
 		call(w, SYS_futex, (long)lock, FUTEX_WAKE_PRIVATE, 1, 0);
 }
 
-/* The helper holds the lock for the whole time, although it could release it at any moment. */
+/* The helper holds the lock for the whole time, from when the step waits for it. */
 static inline void hold_lock(struct worker *helper)
 {
-	int *helping = &helper->engine->helping;
+	struct engine *e = helper->engine;
+	int *helping = &e->helping;
 
 	take_lock(helper);
 	__atomic_store_n(helping, 1, __ATOMIC_RELEASE);
 	call(helper, SYS_futex, (long)helping, FUTEX_WAKE_PRIVATE, 1, 0);
-	sleep_us(helper, helper->engine->config.trouble_us);
+	while (__atomic_load_n(&e->lock, __ATOMIC_ACQUIRE) != 2 &&
+	       !__atomic_load_n(&e->stop_noise, __ATOMIC_ACQUIRE))
+		sleep_us(helper, LOOK_US);
+	sleep_us(helper, e->config.trouble_us);
 	release_lock(helper);
 }
 
@@ -262,7 +266,11 @@ static const struct trouble troubles[] = {
 	{.name = "processes", .sleeps = true, .in_step = make_processes},
 	{.name = "sleep", .sleeps = true, .in_step = sleep_in_step},
 	{.name = "signals", .inexact = true, .set_up = create_timer, .in_step = bear_storm},
-	{.name = "runqueue", .start = share_cpu, .before = ask_helper, .help = take_cpu},
+	{.name = "runqueue",
+	 .start = share_cpu,
+	 .before = ask_helper,
+	 .in_step = say_begun,
+	 .help = take_cpu},
 	{.name = "faults",
 	 .set_up = reserve_pages,
 	 .in_step = touch_pages,

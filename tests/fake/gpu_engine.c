@@ -4,6 +4,7 @@
  * each launch and the device's times, to the nanosecond.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -154,11 +155,18 @@ static void run_steps(struct engine *engine, uint32_t index)
 	}
 }
 
+static void await_start(const struct engine *engine)
+{
+	while (!__atomic_load_n(&engine->go, __ATOMIC_ACQUIRE))
+		sleep_us(1000);
+}
+
 static void *run_thread(void *arg)
 {
 	struct thread *thread = arg;
 	struct engine *engine = thread->engine;
 
+	await_start(engine);
 	run_steps(engine, thread->index);
 	return NULL;
 }
@@ -169,6 +177,7 @@ static void *run_helper(void *arg)
 	struct engine *engine = thread->engine;
 	struct player player = make_player(engine, thread->index);
 
+	await_start(engine);
 	while (!__atomic_load_n(&engine->done, __ATOMIC_ACQUIRE)) {
 		play(&player, &engine->helper);
 		sleep_us(engine->config.helper_us);
@@ -176,9 +185,9 @@ static void *run_helper(void *arg)
 	return NULL;
 }
 
-static void run(struct engine *engine)
+/* They wait for the go. */
+static void start_threads(struct engine *engine, struct thread threads[THREADS])
 {
-	struct thread threads[THREADS];
 	long last = engine->config.step_threads;
 
 	for (uint32_t i = 0; i < THREADS; i++)
@@ -187,6 +196,13 @@ static void run(struct engine *engine)
 		pthread_create(&threads[last].id, NULL, run_helper, &threads[last]);
 	for (long i = 1; i < last; i++)
 		pthread_create(&threads[i].id, NULL, run_thread, &threads[i]);
+}
+
+static void run(struct engine *engine, const struct thread threads[THREADS])
+{
+	long last = engine->config.step_threads;
+
+	__atomic_store_n(&engine->go, 1, __ATOMIC_RELEASE);
 	run_steps(engine, 0);
 	for (long i = 1; i < last; i++)
 		pthread_join(threads[i].id, NULL);
@@ -223,8 +239,11 @@ static void linger(const struct config *config)
 		if (fd >= 0)
 			close(fd);
 	}
-	for (long ms = 0; !signals_seen && ms < config->linger_ms; ms += 10)
+	for (long ms = 0; !signals_seen && ms < config->linger_ms; ms += 10) {
 		sleep_us(10000);
+		/* What is in use then is what nobody gave back. */
+		malloc_trim(0);
+	}
 }
 
 /* Calls execve with the same arguments, without --exec and --wait. */
@@ -248,6 +267,7 @@ int main(int argc, char **argv)
 						  .outside = ""}};
 	struct config *config = &engine.config;
 	struct sigaction action = {.sa_handler = on_signal};
+	struct thread threads[THREADS];
 	const char *word = "";
 
 	if (argc == 2 && strcmp(argv[1], "--help") == 0) {
@@ -273,13 +293,14 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &action, NULL);
 	if (!config->init_ms)
 		cuInit(0);
+	start_threads(&engine, threads);
 	if (config->wait)
 		await_go();
 	if (config->init_ms) {
 		sleep_us(config->init_ms * 1000);
 		cuInit(0);
 	}
-	run(&engine);
+	run(&engine, threads);
 	if (config->linger_ms)
 		linger(config);
 	if (config->exec)

@@ -250,7 +250,8 @@ hold_seeker()
 first=(chrt -f 1)
 "${first[@]}" true 2>/dev/null || first=()
 rm -f "${OUT:?}".*
-start_engine --steps 0 --sleep-us 1000
+# One that only sleeps may look idle.
+start_engine --steps 0 --sleep-us 1000 --compute-us 500
 run_tool -p "$ENGINE" --step run_engine_never --wait-step "${injects[@]}"
 wait_attached "$TOOL"
 go

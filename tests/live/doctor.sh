@@ -96,7 +96,8 @@ for bad in 'abc' '-a' '-- true' '--replay x' '1 --step /(/'; do
 	is "usage: doctor $bad" "$? $(grep -c . "$TMP/err")" '2 1'
 done
 
-start_engine --steps 0 --sleep-us 2000
+# One that only sleeps may look idle for as long as it is looked at.
+start_engine --steps 0 --sleep-us 2000 --compute-us 500
 go
 doctor 0 'engine' "$ENGINE" "${nothing[@]}"
 says 'engine: what it is' ok process "$FBT_ENGINE"

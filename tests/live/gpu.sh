@@ -40,8 +40,10 @@ whole async '--steps 100 --script k300,h50,z50 --sleep-us 500'
 whole threads '--steps 60 --step-threads 3 --script k50,h20,z100,s'
 whole helper '--steps 60 --script k50,h20,z100,s --helper k20,d5,s --helper-us 100'
 # A helper's kernel begins 800 us after its launch: after the step it belongs to, and after the work
-# of others.
-whole beyond '--steps 60 --sleep-us 100 --script k50,z100,s --helper o800,k20.1,s.1 --helper-us 100'
+# of others. Not its first one: what a device has done before its first work is not known.
+whole beyond '--steps 60 --sleep-us 100 --script k50,z100,s --helper o0,k5.1,o800,k20.1,s.1 --helper-us 100'
+# Launch calls of a helper that last longer than steps: those are told before the call has returned.
+whole held '--steps 2000 --sleep-us 100 --script k50,z100,s --helper a3000,k20.1,s.1 --helper-us 100'
 truth_options=(--strict)
 whole strict '--steps 60 --step-threads 2 --script k50,h20,z100,s --helper k20,d5,s --helper-us 100' \
 	--gpu-strict

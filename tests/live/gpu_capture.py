@@ -83,7 +83,8 @@ READERS = {STEP: read_step, CALL: read_call, STATE: read_state, WORK: read_work,
 
 
 def load_capture(path):
-    """The records by type. A capture may end within a record."""
+    """The records by type, each with its place in the file, .at, which is the order in which the tool
+    got them. A capture may end within a record."""
     found = {kind: [] for kind in READERS}
     with open(path, "rb") as file:
         data = file.read()
@@ -95,6 +96,7 @@ def load_capture(path):
             break
         if kind in READERS:
             found[kind].append(READERS[kind](data[at:at + size], flags))
+            found[kind][-1].at = at
         at += size
     return found
 

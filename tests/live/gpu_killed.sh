@@ -43,7 +43,7 @@ is_cupti_free()
 	[ "$(times_of cuptiUnsubscribe | wc -l)" = "$(times_of cuptiSubscribe_v2 | wc -l)" ]
 }
 
-start_gpu --steps 0 --script k50,h20,K10,g4,s
+start_gpu --steps 0 --sleep-us 4000 --script k50,h20,K10,g4,s
 go
 wait_for 60 shim_thread >/dev/null || not_ok 'the shim has a thread'
 rests_long idle

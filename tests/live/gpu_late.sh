@@ -22,7 +22,7 @@ late 'one flush later' '--steps 500 --script k50,h20.1,d10,s'
 gpu_env=(FAKE_CUPTI_LATE=50 FAKE_CUPTI_SKIP=50 FAKE_CUPTI_VERSION=130100)
 late 'both' '--steps 500 --step-threads 2 --script k50,h20.1,d10,s'
 gpu_env=()
-late 'never at rest' '--steps 1000 --sleep-us 300 --script k400,k400 --outside s300'
+late 'never at rest' '--steps 300 --sleep-us 300 --script k400,k400 --outside s300'
 late 'a second stream is never at rest' '--steps 1000 --sleep-us 300 --script k40,s,k300.5'
 
 # More than one buffer of records, with a device that lags until the end.

@@ -12,21 +12,14 @@ find_engine()
 	ENGINE=$(pgrep -P "$outer")
 }
 
-# shellcheck disable=SC2317
+# All threads of the engine are there before its go.
 write_tids()
 {
 	local status
 
 	for status in "/proc/$ENGINE/task/"*/status; do
-		awk '/^Pid:/ { tid = $2 } /^NSpid:/ { print tid, $NF }' "$status" 2>/dev/null
-	done >>"$TMP/tids"
-}
-
-# shellcheck disable=SC2317
-is_done_meanwhile()
-{
-	write_tids
-	is_done
+		awk '/^Pid:/ { tid = $2 } /^NSpid:/ { print tid, $NF }' "$status"
+	done >"$TMP/tids"
 }
 
 end_outer()
@@ -44,10 +37,10 @@ trace_inside()
 	shift
 	start_gpu --linger-ms 60000 --steps 300 --step-threads 2 --script k50,h20,z100,k30,d20,s
 	find_engine
+	write_tids
 	attach_gpu --detail all
 	go
-	rm -f "$TMP/tids"
-	wait_for 60 is_done_meanwhile
+	wait_for 60 is_done || not_ok "$name: the engine makes its steps"
 	sleep 0.1
 	stop_tool
 	end_outer "$name"

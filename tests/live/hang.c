@@ -17,7 +17,7 @@ static atomic_int hangs, released, ended;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *release_path;
 static const struct timespec blink = {.tv_nsec = 10000000};
-static unsigned long long begun_ns;
+static unsigned long long called_ns, begun_ns; /* of the last step: before it, and in it */
 
 void hang_step(void (*body)(void));
 
@@ -117,13 +117,16 @@ int main(int argc, char **argv)
 			hang_step(rest);
 		released = 0;
 		hangs = 1;
+		called_ns = now();
 		hang_step(bodies[i]);
 		end_ns = now();
 		ended = 1;
 		if (i)
 			empty_pipe();
-		fprintf(truth, "%s{\"name\": \"%s\", \"begin_ns\": %llu, \"end_ns\": %llu}",
-			i ? ", " : "", names[i], begun_ns, end_ns);
+		fprintf(truth,
+			"%s{\"name\": \"%s\", \"called_ns\": %llu, \"begin_ns\": %llu, "
+			"\"end_ns\": %llu}",
+			i ? ", " : "", names[i], called_ns, begun_ns, end_ns);
 		nanosleep(&idle, NULL);
 	}
 	fprintf(truth, "], \"lock\": %lu, \"tid\": %d}\n", (unsigned long)&lock, getpid());

@@ -46,11 +46,11 @@ def main():
     fact("each hang once, and no idle time", len(hangs) == len(truth["hangs"]), hangs)
     for hang, wanted in zip(hangs, truth["hangs"]):
         name, shape, stage = wanted["name"], hang["shape"], hang["stage_us"]
-        begin = wanted["begin_ns"] / 1e3 - epoch
+        called, begin = (wanted[key] / 1e3 - epoch for key in ("called_ns", "begin_ns"))
         step = steps.get(shape["start_us"])
         fact("%s: which step, since when" % name, step and shape["tid"] == truth["tid"] and
-             shape["kind"] == "hang_step" and -20e3 < shape["start_us"] - begin <= 1000,
-             (shape, begin))
+             shape["kind"] == "hang_step" and called - 1 <= shape["start_us"] <= begin + 1,
+             (shape, called, begin))
         fact("%s: for how long so far" % name, step and
              1e6 <= stage["open"] <= step["stage_us"]["total"], (stage, step))
         check_call(name, shape, stage, truth, detail)

@@ -76,6 +76,12 @@ is 'it is stopped: it still is' "$(awk '/^State/ { print $2 }' "/proc/$TARGET/st
 kill -CONT "$TARGET"
 goes_on 'it was stopped'
 
+# shellcheck disable=SC2317,SC2329 # wait_for calls it
+is_stopped()
+{
+	grep -q '^State:.T' "/proc/$TARGET/status"
+}
+
 # The target is stopped during the injection.
 bad=
 : >"$TMP/answers"
@@ -86,7 +92,7 @@ for ((i = 0; i < INJECT_STOPS; i++)); do
 	kill -STOP "$TARGET"
 	wait $driver
 	[ $? -le 1 ] && [ "$(wc -l <"$TMP/rounds")" = 20 ] || bad+=" driver:$(tail -n 1 "$TMP/rounds")"
-	[ "$(awk '/^State/ { print $2 }' "/proc/$TARGET/status")" = T ] || bad+=' it runs'
+	wait_for 5 is_stopped || bad+=' it runs'
 	cat "$TMP/rounds" >>"$TMP/answers"
 	kill -CONT "$TARGET"
 done

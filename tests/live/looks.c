@@ -22,8 +22,9 @@
 
 #define WARM	40
 #define EVERY	20
-#define HOLD_MS 200
-#define KEEP_MS 50 /* how long one that waited keeps the lock */
+#define HOLD_MS 400
+#define KEEP_MS 50   /* how long one that waited keeps the lock */
+#define LIVE_MS 1000 /* how long it lives on: the tool reads its name after the step */
 
 static long hold_ms = HOLD_MS;
 static FILE *truth;
@@ -67,6 +68,13 @@ static int gettid_here(void)
 	return (int)syscall(SYS_gettid);
 }
 
+/* Waits until the step does, so that it is the step that wakes nobody. */
+static void await_step(void)
+{
+	while (!begun)
+		nap(1);
+}
+
 /* One sleep: what the thread is in while it is looked at is no matter of luck. */
 #define HOLDER(name)                                                                               \
 	void name(void);                                                                           \
@@ -75,15 +83,19 @@ static int gettid_here(void)
 HOLDER(hold_sleeping)
 {
 	is_held = true;
+	await_step();
 	nap(hold_ms);
 	STAY();
 }
 
 HOLDER(hold_computing)
 {
-	long end_ms = now_ms() + hold_ms;
+	long end_ms;
 
 	is_held = true;
+	while (!begun)
+		;
+	end_ms = now_ms() + hold_ms;
 	while (now_ms() < end_ms)
 		;
 	STAY();
@@ -148,13 +160,6 @@ HOLDER(hold_starved)
 	STAY();
 }
 
-/* Waits until the step does, so that it is the step that wakes nobody. */
-static void await_step(void)
-{
-	while (!begun)
-		nap(1);
-}
-
 static void *hog(void *unused)
 {
 	struct sched_param first = {.sched_priority = 1};
@@ -168,6 +173,8 @@ static void *hog(void *unused)
 	while (!hog_runs)
 		nap(1);
 	is_held = true;
+	while (!begun)
+		;
 	end_ms = now_ms() + hold_ms;
 	while (now_ms() < end_ms)
 		;
@@ -255,7 +262,7 @@ static void *take_first(void *unused)
 	nap(KEEP_MS);
 	pthread_mutex_unlock(&lock);
 	/* A thread that has ended has no name, and nobody has looked at this one. */
-	nap(KEEP_MS);
+	nap(LIVE_MS);
 	return unused;
 }
 

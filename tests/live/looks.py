@@ -45,7 +45,7 @@ def check_holder(wait, shape, by_tid):
         functions = functions[1:]
     fact("%s: where" % way,
          wait["function"] == functions[0] and functions[1:2] in (["run_holder"], []), shape)
-    fact("%s: when it was seen" % way, 20e3 <= shape.get("holder_seen_us", 0) < 250e3, shape)
+    fact("%s: when it was seen" % way, 20e3 <= shape.get("holder_seen_us", 0) < int(shape["brick.actual_us"]), shape)
 
 
 def check_chain(wait, shape, by_tid):

@@ -10,7 +10,7 @@
 # While an engine suffers from locks: the collector gets the same escalations as the profile.
 start_collector 200
 OTEL_EXPORTER_OTLP_HEADERS='api-key=s3cret%20key,broken' \
-	trace_engine "--steps 90 --compute-us 2000 --trouble lock --trouble-us 40000" --otlp "$URL"
+	trace_engine "--steps 190 --compute-us 2000 --trouble lock --trouble-us 40000" --otlp "$URL"
 end_collector lock
 sound lock
 sent 'lock: each escalation is a span' 'len(P) >= 3 and set(P) == set(G)'

@@ -4,7 +4,8 @@
  * the stack, of an uncached file, some within a system call, and some of a cached file where the
  * step had anonymous pages before. The row of each step has the
  * kernel's own counts of faults, and how long the touching took: by the wall clock, and by the
- * thread's CPU clock. The latter includes the rest of the step. With a third argument only every
+ * thread's CPU clock. The latter includes the rest of the step. After the first step the program
+ * waits for a second go. With a third argument only every
  * RARE_EVERY-th step touches pages, anonymous ones.
  */
 #include <stdint.h>
@@ -238,8 +239,11 @@ int main(int argc, char **argv)
 		write_truth(truth, rows, ROWS_MAX);
 		return 0;
 	}
-	while (count < WARM_UP)
+	while (count < WARM_UP) {
 		make_step(ANON, &memory, cold_path, &rows[count++]);
+		if (count == 1)
+			getchar();
+	}
 	for (long i = 0; i < ROUNDS; i++) {
 		for (int way = 0; way < WAYS; way++)
 			make_step((enum way)way, &memory, cold_path, &rows[count++]);

@@ -6,6 +6,15 @@
 
 start_program page_faults "$TMP/pages"
 attach --step faults_step --detail steps --rate-guard 0 --record "$OUT.capture"
+# The perf events of the thread whose faults are timed, once its first step has had some.
+attached=$(count_links "$TOOL")
+# shellcheck disable=SC2317,SC2329 # wait_for calls it
+has_more_links()
+{
+	[ "$(count_links "$TOOL")" -gt "$attached" ]
+}
+echo >&7
+wait_for 60 has_more_links
 go
 wait "$ENGINE"
 stop_tool

@@ -200,7 +200,7 @@ kill $own $other $private "$PID"
 
 # The child that looks for candidates executes this program once more, and gets its capabilities in
 # the same way.
-as $us "${engine[@]}"
+as $us "${engine[@]}" --compute-us 500 # one that only sleeps may look idle
 seek=(-p "$PID" --step run_engine_never --wait-step --report none --trace none --profile none)
 set=-all,+bpf,+perfmon
 setpriv --reuid $us --regid $us --clear-groups --inh-caps=$set --ambient-caps=$set --bounding-set=$set \
@@ -262,10 +262,18 @@ if [ "$(uname -m)" = x86_64 ]; then
 	cp "$FBT_BUILD/libferrum_python.so" tests/live/python/endless.py "$bin"
 	python=("$(realpath /usr/bin/python3)" -I "$bin/endless.py")
 	python_step=(--step py:__main__:step -n 5)
+	# Its steps sleep, and its start hardly does.
+	# shellcheck disable=SC2317,SC2329 # wait_for calls it
+	makes_steps()
+	{
+		[ "$(awk '/^voluntary/ { print $2 }' "/proc/$PID/status")" -gt 50 ]
+	}
 	as $us env LD_PRELOAD="$bin/libferrum_python.so" "${python[@]}"
+	wait_for 60 makes_steps
 	works 'steps of a preloaded library' bpf,perfmon -p "$PID" "${python_step[@]}"
 	kill "$PID"
 	as $us "${python[@]}"
+	wait_for 60 makes_steps
 	with $set "${out[@]}" -p "$PID" --python=inject "${python_step[@]}"
 	is 'inject into an own interpreter without CAP_CHECKPOINT_RESTORE: no steps' "$STATUS" 1
 	has 'inject into an own interpreter without CAP_CHECKPOINT_RESTORE: says so' "$OUT.err" \

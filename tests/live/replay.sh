@@ -3,7 +3,7 @@
 # --replay of a --record file gives the same outputs, byte by byte, without root: also what it finds wrong.
 . "$(dirname "$0")/lib.sh"
 
-trace_engine '--steps 83 --noise 1 --panic-every 9 --sleep-us 300' --detail all --record "$OUT.capture" \
+trace_engine '--steps 83 --noise 1 --panic-every 9 --sleep-us 300 --compute-us 1000' --detail all --record "$OUT.capture" \
 	--budget-us 1 --efficiency-threshold 99 --rate-limit 7 --context 0
 mkdir "$TMP/again"
 chmod 755 "$TMP"

@@ -27,16 +27,17 @@ press f BSpace BSpace BSpace BSpace 'nosuchcause' Enter
 holds 'a filter that nothing meets leaves no step' await on_page 'newest first, 0 of'
 press f Escape
 await on_page 'newest first, [1-9]'
-press f 'lock' Enter e
+# The slowest: a step that comes for its lock late waits for less.
+press f 'lock contention' Enter o e
 holds 'e expands a step' await on_page 'where its time went'
 page >"$TMP/page"
-# The lock is held for 60 ms, and the step may come for it late; then its holder may have to wait for a CPU.
+# The lock is held for 60 ms. Part of the wait may be for a CPU.
 waited=$(sed -nE 's/^ +futex (([4-9][0-9]|[1-9][0-9]{2})[0-9.]* ms) \(usually .*/\1/p' "$TMP/page")
 has 'with its lock' "$TMP/page" "^ +futex ${waited:-of 40 ms or more} .*, lock at 0x"
 # The part is without what of the wait was for a CPU.
 has 'with its breakdown' "$TMP/page" '^ +futex +([4-9][0-9]|[1-9][0-9]{2})[0-9.]* ms +[0-9]+%'
 has 'with advice' "$TMP/page" '^what to do'
-press Escape f Escape w
+press Escape o f Escape w
 holds 'w says what can be trusted' await on_page 'CAN THESE NUMBERS BE TRUSTED'
 press Escape h
 holds 'h helps' await on_page 'Ctrl-Z +suspend'

@@ -44,8 +44,8 @@ def wait(n):
     nothing; an Event has a lock of its own, for which this thread may have to wait."""
     before = len(holds)
     how.append(BOTH if n % 40 == BOTH else n % 20)
+    sleeps, start = 0, time.monotonic_ns()  # the other thread may have the GIL right after the release
     wanted.release()
-    sleeps, start = 0, time.monotonic_ns()
     while len(holds) == before:
         time.sleep(SLEEP_US / 1e6)
         sleeps += 1
