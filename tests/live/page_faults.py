@@ -107,9 +107,11 @@ def main():
     for name in ("none", "anon", "file", "stack", "cold", "in_call", "remapped"):
         check(name, [p for p in pairs if p[0]["name"] == name], files)
     fact("the parts of each step sum up to it", [p for p in profiles if parts_are_wrong(p)])
+    # What the host of a guest took while pages were touched may be taken back from faults: see above.
     fact("own code has no fault in it that is timed",
          [(t, p["stage_us"]) for t, p in list(zip(truth, profiles))[3:]
-          if p["stage_us"]["own"] > (t["own_ns"] + 0.15 * t["cpu_ns"] + MS) / 1000])
+          if p["stage_us"]["own"] > (t["own_ns"] + 0.15 * t["cpu_ns"] + MS +
+                                     max(t["touch_ns"] - t["cpu_ns"], 0)) / 1000])
     sys.exit(failed)
 
 

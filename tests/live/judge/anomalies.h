@@ -3,6 +3,7 @@
 #ifndef FBT_TESTS_JUDGE_ANOMALIES_H
 #define FBT_TESTS_JUDGE_ANOMALIES_H
 
+#include <linux/random.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -27,6 +28,7 @@ enum {
 	FAULT_BYTES = 128 << 20,
 	SOME_BYTES = 2 << 20,
 	MAPPED_BYTES = 2 << 20,
+	ASKED_BYTES = 16 << 10,
 	LAYERS = 16,
 	LAYER_US = 200,
 };
@@ -670,13 +672,26 @@ static inline void read_much(struct engine *e, bool due)
 		must(pread(e->file, block, sizeof(block), 0) > 0, "pread");
 }
 
-/* The request that CUDA makes to the control device of NVIDIA's driver; a file answers ENOTTY. */
+static inline void open_random(struct engine *e)
+{
+	e->file = open("/dev/random", O_WRONLY | O_CLOEXEC);
+	must(e->file >= 0, "/dev/random");
+}
+
+/*
+ * Requests that keep a driver busy, as the programs of a GPU's driver do: to mix bytes into the
+ * pool of random numbers, which count as no entropy.
+ */
 static inline void ask_driver(struct engine *e, bool due)
 {
+	static struct {
+		int entropy, size;
+		char bytes[ASKED_BYTES];
+	} request = {.size = ASKED_BYTES};
 	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
 
 	while (due && !passed(begin, BUSY_US))
-		ioctl(e->file, 0xc020462aUL, 0);
+		must(ioctl(e->file, RNDADDENTROPY, &request) == 0, "RNDADDENTROPY");
 }
 
 #endif
