@@ -53,6 +53,12 @@ static int take_text(const struct option_row *row, const char *text, struct opti
 	return 0;
 }
 
+/* "" undoes one that was given before, or that a recording has. */
+static int take_name(const struct option_row *row, const char *text, struct options *options)
+{
+	return take_text(row, *text ? text : NULL, options);
+}
+
 static int take_count(const struct option_row *row, const char *text, struct options *options)
 {
 	uint64_t value;
@@ -71,6 +77,9 @@ static int take_time(const struct option_row *row, const char *text, struct opti
 	uint64_t ns;
 	int err = option_time(row->name, text, row->unit_ns, row->min, row->max, &ns);
 
+	/* 0 has a meaning of its own. */
+	if (!err && ns && ns < row->field_ns)
+		return option_refuse(row->name, text, "0, or not less than a microsecond");
 	return err ? err : set_number(row, options, ns / row->field_ns);
 }
 
@@ -301,16 +310,15 @@ const struct option_row option_table[] = {
 	 "Number of recent steps of a class to compare with (default: 64)",
 	 COUNT(judging.classify.window_steps, CLASS_KNOWN_STEPS, CLASSIFY_WINDOW_MAX)},
 	{"budget-us", 0, OPTION_MORE, "TIME",
-	 "Budget of a step, e.g. 20ms; a bare number is in microseconds (default: the step's own "
-	 "work plus "
-	 "the usual waiting time of its class)",
+	 "Budget of a step, e.g. 20ms; a bare number is in microseconds; 0: the step's own work "
+	 "plus the usual waiting time of its class (default: 0)",
 	 .take = take_time, FIELD(judging.classify.budget_us), .unit_ns = NS_PER_US,
-	 .field_ns = NS_PER_US, .min = NS_PER_US, .max = BUDGET_MAX},
+	 .field_ns = NS_PER_US, .min = 0, .max = BUDGET_MAX},
 	{"class-by", 0, OPTION_MORE, "NAME",
 	 "Compare steps with a similar --step-arg NAME, e.g. n_tokens (default: n_waited or "
 	 "n_tokens of Python functions, else a similar amount of work; of diff: these, else the "
 	 "first by name)",
-	 TEXT(judging.classify.class_by)},
+	 .take = take_name, FIELD(judging.classify.class_by)},
 	{"context", 0, OPTION_MORE, "N",
 	 "Number of steps before and after an escalated step whose calls are in the trace too "
 	 "(default: 1)",

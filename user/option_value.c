@@ -60,11 +60,14 @@ static const char *parse_decimal(const char *text, double *value)
 
 int option_percent(const char *option, const char *text, double max, double *value)
 {
-	const char *end = parse_decimal(text, value);
+	double found = 0;
+	const char *end = parse_decimal(text, &found);
 	char wanted[96];
 
-	if (end && !*end && *value <= max)
+	if (end && !*end && found <= max) {
+		*value = found;
 		return 0;
+	}
 	snprintf(wanted, sizeof(wanted), "a percentage from 0 to %g", max);
 	return option_refuse(option, text, wanted);
 }

@@ -89,15 +89,22 @@ static inline void replay_bytes(const void *data, size_t size, bool as_kineto)
 				    .concurrency = 1,
 				    .runtime_flags = "{}",
 				    .world_size = 1};
+	/* A replay takes options from the recording: no later one may have them. */
+	struct options options = replay_options;
+	int err;
 
 	replay_file(CAPTURE_FD, data, size);
 	replay_file(TRACE_FD, "", 0);
 	replay_file(PROFILE_FD, "", 0);
 	replay_file(FOLDED_FD, "", 0);
-	replay_options.trace_format = as_kineto ? TRACE_KINETO : TRACE_FERRUM;
-	replay_options.report = as_kineto ? REPORT_JSON : REPORT_TEXT;
-	replay_options.escalate_now = as_kineto;
-	if (replay_run(&replay_options, &metadata))
+	options.trace_format = as_kineto ? TRACE_KINETO : TRACE_FERRUM;
+	options.report = as_kineto ? REPORT_JSON : REPORT_TEXT;
+	options.escalate_now = as_kineto;
+	err = replay_run(&options, &metadata);
+	vec_for_each (text, &options.judging_given)
+		free(*text);
+	vec_free(&options.judging_given);
+	if (err)
 		return;
 	replay_check(TRACE_PATH);
 	replay_check(PROFILE_PATH);

@@ -84,7 +84,7 @@ wait_for 60 is_done
 is_freed()
 {
 	grown=$(($(awk '/^VmRSS/ { print $2 }' "/proc/$ENGINE/status") - before))
-	[ $grown -lt 65536 ]
+	[ "$grown" -lt 65536 ]
 }
 holds 'overhead data is freed' wait_for 60 is_freed
 echo "# grown by $grown KiB"

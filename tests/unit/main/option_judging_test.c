@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include "base/clock.h"
 #include "option_judging.h"
+#include "option_table.h"
 #include "options_fixture.h"
 
 /* What a replay with these arguments takes from a recording with these options. */
@@ -90,14 +91,53 @@ static void no_other_option_is_taken(void **state)
 
 static void a_value_that_is_not_valid_is_left_out(void **state)
 {
-	const struct options *options = replay(
-		state, RECORDED("cv-threshold=many", "cv-threshold=", "context=2"), NULL, NULL);
+	const struct options *options =
+		replay(state,
+		       RECORDED("cv-threshold=many", "cv-threshold=", "cv-threshold=50%",
+				"efficiency-threshold=150", "context=2"),
+		       NULL, NULL);
 
 	assert_true(options->judging.classify.thresholds.cv_percent == 15);
+	assert_true(options->judging.classify.thresholds.efficiency_percent == 25);
 	assert_int_equal(options->judging.context, 2);
 	assert_int_equal(options->judging_given.count, 1);
 	assert_non_null(strstr(stderr_text(errors_of(state)),
 			       "the recording's option '--cv-threshold=many' is not valid here"));
+}
+
+static void those_without_a_number_can_be_undone(void **state)
+{
+	const struct options *options =
+		replay(state, RECORDED("budget-us=8ms"), "--budget-us", "0");
+
+	assert_int_equal(options->judging.classify.budget_us, 0);
+	assert_silent(errors_of(state));
+	options = replay(state, RECORDED("class-by=n_tokens"), "--class-by", "");
+	assert_null(options->judging.classify.class_by);
+	assert_silent(errors_of(state));
+}
+
+/* Whoever adds such an option has to add its name. */
+static void every_option_of_the_stages_that_judge_is_kept(void **state)
+{
+	const size_t begin = offsetof(struct options, judging),
+		     end = begin + offsetof(struct pipeline_options, merge);
+	struct options options = {0};
+	size_t rows = 0;
+
+	(void)state;
+	for (size_t i = 0; i < option_table_count; i++) {
+		const struct option_row *row = &option_table[i];
+
+		if (!row->name || !row->size || row->field < begin || row->field >= end)
+			continue;
+		rows++;
+		assert_int_equal(option_judging_note(&options, row->name, "1"), 0);
+		if (options.judging_given.count != rows)
+			fail_msg("--%s is not kept", row->name);
+	}
+	assert_int_equal(rows, 10);
+	options_clear(&options);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -111,6 +151,8 @@ int main(void)
 		TEST(nothing_is_said_where_nothing_is_taken),
 		TEST(no_other_option_is_taken),
 		TEST(a_value_that_is_not_valid_is_left_out),
+		TEST(those_without_a_number_can_be_undone),
+		TEST(every_option_of_the_stages_that_judge_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,6 +133,7 @@ REFUSED(a_replay_refuses_to_append_to_what_it_reads, "names the file that is rea
 	"--profile", "/proc/self/cwd/f")
 REFUSED(a_bad_pid_is_refused, "--pid: invalid value 'x'", "-p", "x")
 REFUSED(a_bad_duration_is_refused, "--duration", "-p", "1", "-d", "0")
+REFUSED(a_budget_of_half_a_microsecond_is_refused, "--budget-us", "-p", "1", "--budget-us", "0.5")
 REFUSED(a_budget_of_more_than_an_hour_is_refused, "--budget-us", "-p", "1", "--budget-us", "61m")
 REFUSED(a_bad_interval_is_refused, "--interval", "-p", "1", "--interval", "0.5")
 REFUSED(no_steps_are_refused, "--steps: invalid value '0'", "-p", "1", "-n", "0")
@@ -813,6 +814,7 @@ int main(void)
 		TEST(a_bad_pid_is_refused),
 		TEST(a_bad_duration_is_refused),
 		TEST(a_budget_of_more_than_an_hour_is_refused),
+		TEST(a_budget_of_half_a_microsecond_is_refused),
 		TEST(a_bad_interval_is_refused),
 		TEST(no_steps_are_refused),
 		TEST(a_bad_detail_is_refused),
