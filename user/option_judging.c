@@ -76,14 +76,19 @@ static void say_nothing(void *ctx, enum log_level level, const char *message)
 	(void)message;
 }
 
-/* Options point into text from here on, as a name of --class-by. */
-static int take_noted(struct options *options, const char *name)
+/* Notes and takes it. Options point into the noted text from here on, as a name of --class-by. */
+static int take_one(struct options *options, const char *name, const char *value)
 {
-	struct log_diversion before = log_divert((struct log_diversion){say_nothing, NULL});
 	const struct option_row *row = option_find(name);
-	char **text = find(options, name);
-	int err = row->take(row, *text + strlen(name) + 1, options);
+	struct log_diversion before;
+	char **text;
+	int err = option_judging_note(options, name, value);
 
+	if (err)
+		return err;
+	text = find(options, name);
+	before = log_divert((struct log_diversion){say_nothing, NULL});
+	err = row->take(row, *text + strlen(name) + 1, options);
 	log_divert(before);
 	if (!err)
 		return 0;
@@ -97,27 +102,24 @@ int option_judging_take(struct options *options, const char *const *texts, size_
 {
 	char taken[256] = "";
 	size_t used = 0;
-	int err = 0;
 
-	for (size_t i = 0; i < count && !err; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const char *name = name_of(texts[i]), *value = strchr(texts[i], '=');
+		int err;
 
 		if (name && find(options, name))
 			continue;
-		if (name)
-			err = option_judging_note(options, name, value + 1);
-		if (name && !err)
-			err = take_noted(options, name);
-		if (!name || err == -EINVAL)
+		err = name ? take_one(options, name, value + 1) : -EINVAL;
+		if (err == -EINVAL)
 			log_warn("the recording's option '--%s' is not valid here: left out",
 				 texts[i]);
-		else if (!err && used < sizeof(taken))
+		else if (err)
+			return err;
+		else if (used < sizeof(taken))
 			used += (size_t)snprintf(taken + used, sizeof(taken) - used, "%s--%s %s",
 						 used ? ", " : "", name, value + 1);
-		if (err == -EINVAL)
-			err = 0;
 	}
 	if (used)
 		log_info("judged as when it was recorded: %s", taken);
-	return err;
+	return 0;
 }

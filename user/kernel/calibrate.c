@@ -180,8 +180,8 @@ struct timed_faults {
 
 /*
  * Touches the pages with and without events, in several rounds. added_ns is the median. unseen_ns,
- * which is added to each fault, is the lower tercile: no time may be made up, and where the host of
- * a virtual machine takes the CPU, some rounds may seem to have hardly any.
+ * which is added to each fault, is one of the least, because no time may be made up. It is not the
+ * least: where the host of a virtual machine takes the CPU, a round or two seem to have hardly any.
  */
 static bool time_faults(const int fds[FAULT_EVENTS], struct fbt_slot *slot, char *pages,
 			struct timed_faults *faults)
