@@ -59,7 +59,7 @@ done <<-END
 	--rate-limit -1 4294967296
 	--rate-interval 0 99999999999999999999
 	--cv-window 9 1025
-	--budget-us 0 3600000001
+	--budget-us -1 3600000001
 	--context -1 65
 END
 refuses 'class by nothing that is recorded' 2 'class-by m' -p $$ --step-arg n=arg1 --class-by m
