@@ -9,6 +9,8 @@
 #define THREADS_MAX	 2048 /* thread states, of all interpreters */
 #define LINKS_MAX	 256  /* steps from frame to frame, those that are no functions included */
 #define TRIES		 5
+/* Most bytes of a PyThreadState; it has some 400. */
+#define THREAD_SIZE_MAX 1024
 
 /* In glibc's struct pthread of x86-64: the kernel's ID of the thread. */
 #define PTHREAD_TID 720
@@ -88,13 +90,24 @@ static uint32_t ask_glibc(const struct python_look *look, uint64_t pthread)
 	return tid;
 }
 
-static uint64_t first_frame(const struct python_look *look, const struct part *state)
+/*
+ * The innermost frame; 0: there is none. is_between: what is there says nothing. The interpreter's
+ * loop has its record on the C stack, which the thread points to before the loop writes a frame to
+ * it, and after it has taken the last one from it. A thread that is in no loop has its record in
+ * its own structure.
+ */
+static uint64_t first_frame(const struct python_look *look, uint64_t address,
+			    const struct part *state, bool *is_between)
 {
 	uint64_t at = word_of(state, look->layout.thread_frame), frame = 0;
 
+	*is_between = false;
 	if (!look->layout.has_record)
 		return at;
-	return memory_word(look->memory, at + look->layout.record_frame, &frame) ? frame : 0;
+	if (memory_word(look->memory, at + look->layout.record_frame, &frame) && frame)
+		return frame;
+	*is_between = at && at - address >= THREAD_SIZE_MAX;
+	return 0;
 }
 
 /* The ID that the kernel knows it by; 0: not known. */
@@ -114,12 +127,14 @@ static bool add_state(struct python_look *look, uint64_t interpreter, uint64_t a
 	const struct python_layout *layout = &look->layout;
 	struct state *state = &look->states[look->count];
 	struct part part;
+	bool is_between;
 
 	if (look->count == THREADS_MAX || !read_part(look, address, layout->thread_size, &part) ||
 	    word_of(&part, layout->thread_interpreter) != interpreter)
 		return false;
 	*state = (struct state){address, interpreter, find_tid(look, &part),
-				first_frame(look, &part) != 0};
+				first_frame(look, address, &part, &is_between) != 0};
+	state->has_frame |= is_between;
 	*next = word_of(&part, layout->thread_next);
 	look->count++;
 	return true;
@@ -238,12 +253,15 @@ static void read_chain(const struct python_look *look, const struct state *state
 	uint64_t at = 0;
 	struct part part;
 	uint32_t steps = 0;
+	bool is_between = false;
 
 	memset(chain, 0, sizeof(*chain));
 	if (read_part(look, state->address, look->layout.thread_size, &part) &&
 	    word_of(&part, look->layout.thread_interpreter) == state->interpreter &&
 	    find_tid(look, &part) == state->tid)
-		at = first_frame(look, &part);
+		at = first_frame(look, state->address, &part, &is_between);
+	if (is_between)
+		chain->flags |= PYTHON_STACK_BROKEN;
 	while (at && steps++ < LINKS_MAX) {
 		if (add_link(look, at, chain, &at))
 			continue;

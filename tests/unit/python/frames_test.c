@@ -136,6 +136,26 @@ static void a_thread_without_functions_has_none(void **state)
 	assert_int_equal(read_stack(fixture, 0), -ENOENT);
 }
 
+/* Between the two writes by which the interpreter's loop is entered. */
+static void a_thread_that_enters_its_first_function_is_not_sure(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fake_memory *fake = fixture->fake;
+	uint64_t on_stack = fake_take(fake, 2048) + 1024,
+		 at = fixture->thread + fake->layout.thread_frame;
+
+	fake_word(fake, at, on_stack);
+	assert_int_equal(read_stack(fixture, TID), -EAGAIN);
+	/* The loop has been left since the thread was read, and its stack is gone. */
+	fake_word(fake, at, 0xdead0000);
+	assert_int_equal(read_stack(fixture, TID), -EAGAIN);
+	fixture->record = on_stack;
+	fake_word(fake, at, on_stack);
+	add_frame(fixture, add_code(fixture, "main"), 0, true, 0);
+	assert_int_equal(read_stack(fixture, TID), 0);
+	assert_int_equal(fixture->stack.flags, 0);
+}
+
 static void what_is_no_code_ends_the_stack(void **state)
 {
 	struct fixture *fixture = *state;
@@ -303,6 +323,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FACT(functions_are_the_innermost_first),
 		FACT(a_thread_without_functions_has_none),
+		FACT(a_thread_that_enters_its_first_function_is_not_sure),
 		FACT(what_is_no_code_ends_the_stack),
 		FACT(a_caller_that_cannot_be_read_ends_the_stack),
 		FACT(frames_in_a_circle_end),
