@@ -5,8 +5,9 @@
 
 /*
  * Entering a call, leaving it and being traced take time that no tracepoint sees: a loop of cheap
- * calls would look like work. Less than this between two calls, or than what tracing adds to a few
- * of them on this machine, is no time to work in.
+ * calls would look like work. So much of what lies between two calls is theirs, or what tracing
+ * adds to a few of them on this machine. Of a longer time as well: where the machine is slow, a
+ * part of the calls takes longer than that, and half of a storm would be work.
  */
 #define BETWEEN_CALLS_NS 1000
 #define BETWEEN_CALLS	 4
@@ -39,7 +40,7 @@ void between_next(struct between *between, const struct fbt_call *call)
 
 uint64_t between_ns(struct between *between, const struct step *step, const struct fbt_call *call)
 {
-	uint64_t gap_ns = sub_saturating(call->start_ns, between->last_ns);
+	uint64_t gap_ns = between->last_ns ? sub_saturating(call->start_ns, between->last_ns) : 0;
 	uint64_t inside_ns = sub_saturating(call->duration_ns, call_ns(call));
 
 	between->last_ns = add_saturating(call->start_ns, call->duration_ns);
@@ -48,10 +49,29 @@ uint64_t between_ns(struct between *between, const struct step *step, const stru
 		return 0;
 	if (between->is_first)
 		inside_ns = 0;
-	return add_saturating(inside_ns, gap_ns < between->most_ns ? gap_ns : 0);
+	return add_saturating(inside_ns, min_u64(gap_ns, between->most_ns));
 }
 
 enum cause_kind between_delay_part(const struct between *between, const struct call_walk *walk)
 {
 	return between->goes_on ? walk->cause : CAUSE_RUN_QUEUE;
+}
+
+uint64_t between_sum_ns(const struct window *window, const struct step *step, bool claims,
+			enum cause_kind cause)
+{
+	struct between between;
+	struct call_walk walk;
+	uint64_t sum_ns = 0;
+
+	between_begin(&between, window, step);
+	call_walk_begin(&walk, window, step, claims);
+	while (call_walk_next(&walk)) {
+		uint64_t ns;
+
+		between_next(&between, walk.call);
+		ns = between_ns(&between, step, walk.call);
+		sum_ns = add_saturating(sum_ns, walk.cause == cause ? ns : 0);
+	}
+	return sum_ns;
 }

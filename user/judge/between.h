@@ -18,8 +18,8 @@ struct between {
 	bool is_inside; /* it is one of the spin, but not the first */
 	bool goes_on;	/* it is one, but not the last; or a record of several, all short */
 	size_t next;
-	uint64_t most_ns; /* less than this between two calls belongs to the second one */
-	uint64_t last_ns; /* end of the call before */
+	uint64_t most_ns; /* up to this between two calls belongs to the second one */
+	uint64_t last_ns; /* end of the call before; 0: there was none */
 };
 
 /* window and step are borrowed. */
@@ -29,8 +29,8 @@ void between_begin(struct between *between, const struct window *window, const s
 void between_next(struct between *between, const struct fbt_call *call);
 
 /*
- * Time since the previous call, if it belongs to this one (about a microsecond), and between the
- * calls that one record stands for. Without what lies in a wait that spins: see spin_code_ns.
+ * Time since the previous call, as far as it belongs to this one (about a microsecond), and between
+ * the calls that one record stands for. Without what lies in a wait that spins: see spin_code_ns.
  * Intervals have many threads, so there it is 0. To be called once for each call.
  */
 uint64_t between_ns(struct between *between, const struct step *step, const struct fbt_call *call);
@@ -41,5 +41,12 @@ uint64_t between_ns(struct between *between, const struct step *step, const stru
  * may not have.
  */
 enum cause_kind between_delay_part(const struct between *between, const struct call_walk *walk);
+
+/*
+ * The sum of between_ns() over the calls of a cause that have a record. claims: as for
+ * call_walk_begin().
+ */
+uint64_t between_sum_ns(const struct window *window, const struct step *step, bool claims,
+			enum cause_kind cause);
 
 #endif

@@ -82,11 +82,11 @@ static void time_between_calls_close_to_each_other_is_theirs(void **state)
 	add_call(&step, "ioctl", 100 * US);
 	add_call(&step, "ioctl", 100 * US)->start_ns += 999;
 	add_call(&step, "futex", 100 * US)->start_ns += 400;
-	add_call(&step, "futex", 100 * US)->start_ns += 1000;
+	add_call(&step, "futex", 100 * US)->start_ns += 1001;
 	times = split(*state, &step);
 	assert_int_equal(times.ns[CAUSE_DRIVER_CALLS], 200 * US + 999);
-	assert_int_equal(times.ns[CAUSE_LOCK_CONTENTION], 200 * US + 400);
-	assert_int_equal(cause_work_ns(&times), 10 * MS - 400 * US - 1399);
+	assert_int_equal(times.ns[CAUSE_LOCK_CONTENTION], 200 * US + 1400);
+	assert_int_equal(cause_work_ns(&times), 10 * MS - 400 * US - 2399);
 	/* In an interval, the next call may belong to another thread. */
 	step.record.kind = 0;
 	times = split(*state, &step);
@@ -103,15 +103,15 @@ static void what_tracing_costs_here_is_no_work_between_calls(void **state)
 
 	add_call(&step, "ioctl", 100 * US);
 	add_call(&step, "ioctl", 100 * US)->start_ns += 1599;
-	add_call(&step, "futex", 100 * US)->start_ns += 1600;
+	add_call(&step, "futex", 100 * US)->start_ns += 1700;
 	window->record.call_ps = 400000;
 	times = split(window, &step);
 	assert_int_equal(times.ns[CAUSE_DRIVER_CALLS], 200 * US + 1599);
-	assert_int_equal(times.ns[CAUSE_LOCK_CONTENTION], 100 * US);
+	assert_int_equal(times.ns[CAUSE_LOCK_CONTENTION], 101600);
 	/* Where it is cheap, a microsecond is still no time to work in. */
 	window->record.call_ps = 100000;
 	times = split(window, &step);
-	assert_int_equal(times.ns[CAUSE_DRIVER_CALLS], 200 * US);
+	assert_int_equal(times.ns[CAUSE_DRIVER_CALLS], 201 * US);
 	free_step(&step);
 }
 
