@@ -114,7 +114,7 @@ static __always_inline void fill_gap(struct fbt_gap *gap, const struct fbt_slot 
 	gap->delay_ns = slot->gap_delay_ns;
 }
 
-/* All but other_syscall_ns, threads, flags and limits. */
+/* All but other_syscall_ns, threads, flags, limits and steal_us. */
 static __always_inline void fill_step(struct fbt_step *step, const struct fbt_slot *slot,
 				      struct task_struct *task, __u64 start, __u64 now, __u32 end)
 {
@@ -199,6 +199,7 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	step = &ring->step;
 	fill_step(step, slot, task, start, now, end);
 	end_limits(&step->limits, slot, task, start, now, step->minor_faults | step->major_faults);
+	step->steal_us = end_steal(slot, task);
 	end_team(step, slot, task, start, now);
 	fill_faults(step, slot);
 	end_future(step, slot);
@@ -461,6 +462,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	slot->step_minor_faults = task->min_flt;
 	slot->step_major_faults = task->maj_flt;
 	begin_limits(slot, task, now);
+	begin_steal(slot, task);
 	wake_up(slot, task, bpf_ktime_get_ns());
 	if (others.unsure || slot->awake_ns - now > WALK_MAX_NS)
 		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;

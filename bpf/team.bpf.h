@@ -263,7 +263,6 @@ static __always_inline void end_team(struct fbt_step *step, struct fbt_slot *slo
 
 	step->starved_ns = 0;
 	step->starved_tid = 0;
-	step->reserved = 0;
 	step->late_ns = 0;
 	step->late_tid = 0;
 	step->late_nr = 0;

@@ -46,18 +46,22 @@ struct rq___taken {
 } __attribute__((preserve_access_index));
 
 /*
- * What the CPU gave to interrupts and, as a guest, to its host, as far as clock_task leaves it out.
+ * What the CPU of a guest gave to its host, as far as the kernel has seen it. Before Linux 6.14 it
+ * is what clock_task leaves out, after that it may be more.
  */
+static __always_inline __u64 steal_of(struct rq *rq)
+{
+	struct rq___taken *of = (struct rq___taken *)rq;
+
+	return bpf_core_field_exists(of->prev_steal_time_rq) ? of->prev_steal_time_rq : 0;
+}
+
+/* The same and what it gave to interrupts. */
 static __always_inline __u64 taken_of(struct rq *rq)
 {
 	struct rq___taken *of = (struct rq___taken *)rq;
-	__u64 taken = 0;
 
-	if (bpf_core_field_exists(of->prev_irq_time))
-		taken += of->prev_irq_time;
-	if (bpf_core_field_exists(of->prev_steal_time_rq))
-		taken += of->prev_steal_time_rq;
-	return taken;
+	return steal_of(rq) + (bpf_core_field_exists(of->prev_irq_time) ? of->prev_irq_time : 0);
 }
 
 /* Of a CPU: the constants of its last reading that no other CPU disturbed. */
@@ -136,6 +140,33 @@ __noinline __u64 current_cpu_clock(__u64 now)
 			base = kept->base;
 	}
 	return base + now - origin - taken;
+}
+
+/* Not in vmlinux.h. */
+struct sched_entity___moves {
+	u64 nr_migrations;
+} __attribute__((preserve_access_index));
+
+static __always_inline __u64 moves_of(struct task_struct *task)
+{
+	struct sched_entity___moves *of = (struct sched_entity___moves *)&task->se;
+
+	return bpf_core_field_exists(of->nr_migrations) ? of->nr_migrations : 0;
+}
+
+/* What the host took is known from begin_steal() to end_steal() if the thread keeps its CPU. */
+static __always_inline void begin_steal(struct fbt_slot *slot, struct task_struct *task)
+{
+	slot->step_moves = moves_of(task);
+	slot->step_steal_ns = has_cpu_clock(task) ? steal_of(task->se.cfs_rq->rq) : 0;
+}
+
+/* In microseconds, as fbt_step.steal_us. */
+static __always_inline __u32 end_steal(const struct fbt_slot *slot, struct task_struct *task)
+{
+	if (!has_cpu_clock(task) || moves_of(task) != slot->step_moves)
+		return 0;
+	return (__u32)((steal_of(task->se.cfs_rq->rq) - slot->step_steal_ns) / 1000);
 }
 
 static __always_inline __u64 cpu_clock(struct task_struct *task, __u64 now)

@@ -351,7 +351,11 @@ struct fbt_step {
 	 */
 	__u64 starved_ns;
 	__u32 starved_tid;
-	__u32 reserved;
+	/*
+	 * What the host of a virtual machine took of the step thread's CPU during the step, in
+	 * microseconds. 0: nothing, or the thread changed its CPU, or the kernel does not count it.
+	 */
+	__u32 steal_us;
 	/*
 	 * If the step took more than twice as long as usual: of the other threads of the process
 	 * that usually compute, the one that was longest in calls which began and ended in the

@@ -257,6 +257,9 @@ struct fbt_slot {
 	/* … at memory_seen_ns, which is 0 if they were not read yet. */
 	__u64 memory_hits;
 	__u64 memory_seen_ns;
+	/* When the step began: see bpf/times.bpf.h. */
+	__u64 step_steal_ns;
+	__u64 step_moves;
 	__s64 args[FBT_ARG_COUNT];
 	/*
 	 * Of arguments that calls inside of the step give (fbt_kind_args.given, here too): the

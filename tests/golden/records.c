@@ -345,6 +345,7 @@ static void write_step(struct events *events)
 	take_sums(events, step);
 	take_faults(events, step);
 	take_limits(events, &step->limits);
+	step->steal_us = (uint32_t)(line_take_time(&events->line, "steal", 0) / 1000);
 	take_handlers(events, step);
 	take_starved(events, step);
 	take_late(events, step);

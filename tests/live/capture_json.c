@@ -91,10 +91,10 @@ static void write_step(const struct fbt_step *step)
 	       (unsigned long long)step->fault_wait_ns, calls_ns, delay_ns);
 	write_faults(&step->faults);
 	printf("\"team_ns\": %llu, \"team_cpu_ns\": %llu, \"team_delay_ns\": %llu, "
-	       "\"starved_ns\": %llu, \"starved_tid\": %u}",
+	       "\"starved_ns\": %llu, \"starved_tid\": %u, \"steal_us\": %u}",
 	       (unsigned long long)step->team_ns, (unsigned long long)step->team_cpu_ns,
 	       (unsigned long long)step->team_delay_ns, (unsigned long long)step->starved_ns,
-	       step->starved_tid);
+	       step->starved_tid, step->steal_us);
 }
 
 static void write_wake(const struct fbt_wake *wake)

@@ -17,7 +17,7 @@ const causeColors = {
 	page_faults: "#9c755f", memory_limit: "#79492f", stopped: "#d37295", gil: "#b6992d",
 	garbage_collection: "#499894", driver_calls: "#76b7b2", allocation_churn: "#b07aa1",
 	compute: "#1f77b4", gpu_transfer: "#17becf", thread_churn: "#e377c2",
-	signal_storm: "#bcbd22", off_cpu: "#7f7f7f", await: "#86bcb6", peer_process: "#9467bd",
+	signal_storm: "#bcbd22", off_cpu: "#7f7f7f", steal: "#4d4d4d", await: "#86bcb6", peer_process: "#9467bd",
 	other_calls: "#bab0ac", unknown: "#8da0cb",
 };
 const partWords = {

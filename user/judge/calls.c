@@ -440,6 +440,8 @@ static const struct {
 				      "gc.collect() between steps"},
 	[CAUSE_OFF_CPU] = {"off_cpu", "look for a host that takes the CPU of its guest (steal in "
 				      "top), short stops, and locks of the address space"},
+	[CAUSE_STEAL] = {"steal", "ask for CPUs of its own for this virtual machine (dedicated or "
+				  "pinned ones), or move it to a host with fewer guests"},
 	[CAUSE_AWAIT] = {"await", "find out what the future waits for: use --step on the functions "
 				  "that it calls, and see with -v whether the executor's threads "
 				  "were busy"},

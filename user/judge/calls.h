@@ -43,6 +43,7 @@ enum cause_kind {
 	CAUSE_STOPPED,	    /* by a signal, a tracer or a freezer */
 	CAUSE_GARBAGE_COLLECTION, /* by a CPython interpreter, on this thread */
 	CAUSE_OFF_CPU,		  /* asleep outside of calls, for none of these */
+	CAUSE_STEAL,		  /* … because the host took its CPU: instead of OFF_CPU */
 	CAUSE_AWAIT,		  /* of a future: between its polls */
 	CAUSE_PEER_PROCESS,	  /* waits for another process: instead of a set of calls */
 	CAUSE_GPU_TRANSFER,	  /* GPU copies: found by their share, a part of no step */

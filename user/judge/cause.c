@@ -99,6 +99,7 @@ static void count_calls(const struct scope *scope, struct cause *cause)
 	uint64_t end = 0;
 
 	cause->blocked_known = true;
+	cause->between_ns = between_sum_ns(scope->window, scope->step, scope->claims, scope->cause);
 	scope_begin(scope, &walk);
 	while (scope_next(scope, &walk)) {
 		cause->calls = add_saturating(cause->calls, call_count(walk.call));
@@ -632,8 +633,29 @@ static bool may_be_faults(const struct cause *cause, uint64_t grown_ns)
 	return most_ns >= (cause->is_usual ? cause->over_ns : grown_ns) / 2;
 }
 
-/* Limits explain why there was no CPU, or why memory had to be fetched again. */
-static void find_limit(const struct step *step, struct cause *cause)
+/* Half of what is to be explained: of all of a part that has not grown. */
+static uint64_t half_of(const struct cause *cause)
+{
+	uint64_t ns = sub_saturating(cause->time_ns, cause->usual_ns);
+
+	if (cause->is_usual || !ns)
+		ns = cause->time_ns;
+	return ns / 2 + ns % 2;
+}
+
+/* A host that always takes some of the CPU explains only what it took beyond that. */
+static bool is_steal(const struct cause *cause, uint64_t usual_ns)
+{
+	uint64_t ns = cause->steal_ns;
+
+	if (!cause->is_usual && cause->time_ns > cause->usual_ns)
+		ns = sub_saturating(ns, usual_ns);
+	return cause->kind == CAUSE_OFF_CPU && ns && ns >= half_of(cause);
+}
+
+/* Limits explain why there was no CPU, or why memory had to be fetched again; a host, the rest. */
+static void find_limit(const struct step *step, const struct cause_times *times,
+		       const struct cause_times *usual, struct cause *cause)
 {
 	const struct fbt_step_limits *limits = &step->record.limits;
 	uint64_t grown_ns = sub_saturating(cause->time_ns, cause->usual_ns);
@@ -643,11 +665,14 @@ static void find_limit(const struct step *step, struct cause *cause)
 			may_be_faults(cause, grown_ns));
 
 	cause->limits = *limits;
+	cause->steal_ns = times->steal_ns;
 	if (cause->kind == CAUSE_RUN_QUEUE && limits->throttled_ns &&
-	    step_throttled_ns(limits) >= grown_ns / 2 + grown_ns % 2)
+	    step_throttled_ns(limits) >= half_of(cause))
 		cause->kind = CAUSE_CPU_LIMIT;
 	else if (faulted && cause_is_memory_limit(limits, all_faults(cause)))
 		cause->kind = CAUSE_MEMORY_LIMIT;
+	else if (is_steal(cause, usual->steal_ns))
+		cause->kind = CAUSE_STEAL;
 	if (cause->kind == CAUSE_MEMORY_LIMIT && other)
 		cause->estimated = cause->fault_wait_ns < cause->time_ns / 2;
 }
@@ -756,7 +781,7 @@ static void find(const struct window *window, const struct step *step,
 	add_counts(step, times, cause);
 	if (cause->kind == CAUSE_COMPUTE && !step_calls_known(step))
 		cause->kind = CAUSE_UNKNOWN;
-	find_limit(step, cause);
+	find_limit(step, times, usual, cause);
 	if (cause->kind == CAUSE_COMPUTE || cause->kind == CAUSE_SIGNAL_STORM)
 		find_storm(step, &own, usual, cause);
 	if (cause->kind == CAUSE_SIGNAL_STORM)

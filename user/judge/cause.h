@@ -27,13 +27,14 @@
 /* The evidence. Counts are of the calls of that cause in this step. */
 struct cause {
 	enum cause_kind kind;
-	bool estimated;	    /* time_ns is an estimate */
-	bool usual_known;   /* else usual_ns is 0 and means nothing */
-	bool calls_known;   /* else the counts of calls, and what they name, are 0 */
-	bool calls_partial; /* some of the step's calls were lost: counts are of the others */
-	bool gpu_lost;	    /* GPU records are missing: it may have waited for a GPU that worked */
-	uint64_t time_ns;   /* of this part of the step */
-	uint64_t usual_ns;  /* the class's median of it */
+	bool estimated;	     /* time_ns is an estimate */
+	bool usual_known;    /* else usual_ns is 0 and means nothing */
+	bool calls_known;    /* else the counts of calls, and what they name, are 0 */
+	bool calls_partial;  /* some of the step's calls were lost: counts are of the others */
+	bool gpu_lost;	     /* GPU records are missing: it may have waited for a GPU that worked */
+	uint64_t time_ns;    /* of this part of the step */
+	uint64_t usual_ns;   /* the class's median of it */
+	uint64_t between_ns; /* of time_ns, in leaving a call and entering the next one */
 	/* Of time_ns, in the step's own code: it is taken to have spun for another thread. */
 	uint64_t inferred_ns;
 	/*
@@ -78,7 +79,9 @@ struct cause {
 		stop_sender;	       /* … and whose signal that was; header.type 0: not known */
 	uint32_t step_tid;	       /* the step's own thread */
 	struct fbt_step_limits limits; /* CPU_LIMIT, MEMORY_LIMIT: of the whole step */
-	struct fbt_stalls stalls;      /* GIL, GARBAGE_COLLECTION: of the whole step */
+	uint64_t steal_ns; /* STEAL, OFF_CPU: what the host took of the CPU of the step's thread, as
+			    * far as that was off the CPU outside of calls */
+	struct fbt_stalls stalls; /* GIL, GARBAGE_COLLECTION: of the whole step */
 	/*
 	 * LOCK_CONTENTION, LATE_THREAD, GIL, RUN_QUEUE, CPU_LIMIT, STOPPED, PAGE_FAULTS,
 	 * MEMORY_LIMIT, OFF_CPU, COMPUTE: the thread that the step waited for longest, of the waits
@@ -184,6 +187,8 @@ struct cause {
  *   and may be half of its growth, and the cgroups reached their memory limit at least once per 128
  * page faults: of the step, and of threads for which it waited while they waited for a disk in some
  * of them.
+ * - STEAL: that part is OFF_CPU, and the host took the CPU of the step's thread for at least half
+ * of its growth.
  * - PEER_PROCESS: that part is SLEEP, SOCKET_IO or LOCK_CONTENTION, one wait is most of its growth,
  *   and what another process did (judge/peers.h) explains most of that wait.
  *

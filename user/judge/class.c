@@ -309,6 +309,7 @@ void class_history__usual(const struct class_history *history, struct cause_time
 	for (int part = 0; part < CAUSE_COUNT; part++)
 		usual->ns[part] = median_over(history, times->ns[part]);
 	usual->covered_ns = median_over(history, times->covered_ns);
+	usual->steal_ns = median_over(history, times->steal_ns);
 	usual->worker_ns = median_over(history, times->worker_ns);
 	usual->threads_made = (uint32_t)median_over(history, times->threads_made);
 	usual->signals = (uint32_t)median_over(history, times->signals);

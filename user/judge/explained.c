@@ -277,3 +277,9 @@ const char *explain_subject(enum fbt_explain kind)
 	}
 	return "";
 }
+
+void ended_after_add(struct line *line, uint64_t after_ns)
+{
+	if (after_ns)
+		line_add(line, ", %s after the wait began", FORMAT_TIME(after_ns));
+}

@@ -57,4 +57,7 @@ bool woken_has_waker(const struct fbt_woken *woken);
 /* "who took the CPU", …; "" of any other number. */
 const char *explain_subject(enum fbt_explain kind);
 
+/* After a waker's stack ", 300 ms after the wait began"; nothing if after_ns is 0. */
+void ended_after_add(struct line *line, uint64_t after_ns);
+
 #endif

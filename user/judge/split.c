@@ -178,6 +178,7 @@ static void split_hidden(const struct window *window, const struct step *step,
 	struct step_parts parts;
 
 	step_split(step, &parts);
+	times->steal_ns = step_steal_ns(step, &parts);
 	give(times, CAUSE_AWAIT, parts.ns[STEP_AWAIT], left_ns);
 	if (step->record.header.flags & FBT_STEP_SCHED_UNKNOWN) {
 		give(times, CAUSE_STOPPED, parts.ns[STEP_STOPPED], left_ns);
@@ -299,6 +300,7 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 		give_code(times, (enum cause_kind)i, code_ns[i], known.spun_code_ns[i], &left_ns);
 	split_between(step, &known, times, &left_ns);
 	times->ns[CAUSE_COMPUTE] += left_ns;
+	times->steal_ns = min_u64(times->steal_ns, times->ns[CAUSE_OFF_CPU]);
 	times->held_ns = held_ns(step);
 	times->late_ns = late_ns(step);
 	times->blamable_ns = add_saturating(

@@ -18,6 +18,7 @@
 struct cause_times {
 	uint64_t ns[CAUSE_COUNT];
 	uint64_t covered_ns;	  /* of COMPUTE: calls that waited for the GPU while that worked */
+	uint64_t steal_ns;	  /* of OFF_CPU: the host of this virtual machine took the CPU */
 	uint64_t worker_ns;	  /* of COMPUTE: the same for a thread of the process */
 	uint64_t worker_fault_ns; /* of PAGE_FAULTS: that such a thread waited for a disk */
 	uint32_t worker_faults;	  /* of it: those that waited for a disk, … */
@@ -41,7 +42,7 @@ struct cause_times {
 };
 
 /*
- * Splits a step; see step_split. Less than a microsecond between two calls of a step belongs to the
+ * Splits a step; see step_split. Up to a microsecond between two calls of a step belongs to the
  * second call: it went into leaving the first and entering the second. So does the code between the
  * calls of a wait that spins.
  *

@@ -64,6 +64,12 @@ static void add_most(struct line *line, const char *name, uint64_t ns, uint64_t 
 	line_add(line, ", most in %s (%s in %" PRIu64 ")", name, FORMAT_TIME(ns), calls);
 }
 
+/* Much of the time is not within the calls. */
+static bool has_entry(const struct cause *cause)
+{
+	return cause->between_ns > cause->time_ns / 4;
+}
+
 static void add_calls(struct line *line, const struct cause *cause)
 {
 	if (!cause->calls_known)
@@ -73,7 +79,8 @@ static void add_calls(struct line *line, const struct cause *cause)
 		line_add(line, ", %s of %s call%s blocked", FORMAT_COUNT(cause->blocked),
 			 FORMAT_COUNT(cause->calls), plural(cause->calls));
 	else
-		line_add(line, ", %s call%s", FORMAT_COUNT(cause->calls), plural(cause->calls));
+		line_add(line, ", %s call%s%s", FORMAT_COUNT(cause->calls), plural(cause->calls),
+			 has_entry(cause) ? " with their entry and exit" : "");
 }
 
 static void add_bytes(struct line *line, const struct cause *cause)
@@ -612,6 +619,14 @@ static void add_hidden(struct line *line, const struct cause *cause, const struc
 		add_measured(line, "off the CPU", cause);
 		line_add(line, ": outside of syscalls, not waiting for a CPU");
 		add_worker(line, cause, window);
+		if (cause->steal_ns > cause->time_ns / 10)
+			line_add(line, "; the host of this virtual machine took %s of it (steal)",
+				 FORMAT_TIME(cause->steal_ns));
+		break;
+	case CAUSE_STEAL:
+		add_measured(line, "off the CPU", cause);
+		line_add(line, ": the host of this virtual machine took its CPU for %s (steal)",
+			 FORMAT_TIME(cause->steal_ns));
 		break;
 	case CAUSE_AWAIT:
 		add_measured(line, "awaited", cause);
@@ -629,27 +644,20 @@ static void add_hidden(struct line *line, const struct cause *cause, const struc
 	}
 }
 
-static void add_direction(struct line *line, const char *separator, const char *name,
-			  uint64_t bytes)
-{
-	if (bytes)
-		line_add(line, "%s%s %s", separator, name, FORMAT_BYTES(bytes));
-}
-
 /* "copies 6.10 ms of 9.80 ms: H2D 1.20 GiB, D2H 4.00 KiB, 2 of 12 use pageable memory" */
 static void add_transfer(struct line *line, const struct cause *cause)
 {
-	const char *separator = ": ";
+	const char *const names[] = {"H2D", "D2H", "P2P"}, *separator = ":";
+	const uint64_t bytes[] = {cause->h2d_bytes, cause->d2h_bytes, cause->p2p_bytes};
 
-	line_add(line, "copies ");
-	add_time(line, cause->time_ns);
-	line_add(line, " of ");
-	add_time(line, cause->total_ns);
-	add_direction(line, separator, "H2D", cause->h2d_bytes);
-	separator = cause->h2d_bytes ? ", " : separator;
-	add_direction(line, separator, "D2H", cause->d2h_bytes);
-	separator = cause->d2h_bytes ? ", " : separator;
-	add_direction(line, separator, "P2P", cause->p2p_bytes);
+	line_add(line, "copies %s of %s", FORMAT_TIME(cause->time_ns),
+		 FORMAT_TIME(cause->total_ns));
+	for (int i = 0; i < 3; i++) {
+		if (!bytes[i])
+			continue;
+		line_add(line, "%s %s %s", separator, names[i], FORMAT_BYTES(bytes[i]));
+		separator = ",";
+	}
 	if (cause->pageable)
 		line_add(line, ", %s of %s use pageable memory", FORMAT_COUNT(cause->pageable),
 			 FORMAT_COUNT(cause->copies));
@@ -864,6 +872,7 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 	case CAUSE_PAGE_FAULTS:
 	case CAUSE_STOPPED:
 	case CAUSE_OFF_CPU:
+	case CAUSE_STEAL:
 	case CAUSE_AWAIT:
 	case CAUSE_GARBAGE_COLLECTION:
 	case CAUSE_COMPUTE:
@@ -887,10 +896,4 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 	woken_describe(&line, cause, window);
 	add_flaw(&line, cause);
 	end_line(&line);
-}
-
-void ended_after_add(struct line *line, uint64_t after_ns)
-{
-	if (after_ns)
-		line_add(line, ", %s after the wait began", FORMAT_TIME(after_ns));
 }

@@ -21,7 +21,4 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 /* Whether that line names the thread that held the lock, or who stopped the process. */
 bool cause_names_culprit(const struct cause *cause);
 
-/* After a waker's stack ", 300 ms after the wait began"; nothing if after_ns is 0. */
-void ended_after_add(struct line *line, uint64_t after_ns);
-
 #endif

@@ -231,6 +231,7 @@ static void add_figures(struct fbt_step *to, const struct fbt_step *from)
 	to->fault_wait_ns = add_saturating(to->fault_wait_ns, from->fault_wait_ns);
 	add_sums(to, from);
 	add_limits(&to->limits, &from->limits);
+	to->steal_us += from->steal_us;
 	add_faults(&to->faults, &from->faults);
 	to->team_ns = add_saturating(to->team_ns, from->team_ns);
 	to->team_cpu_ns = add_saturating(to->team_cpu_ns, from->team_cpu_ns);

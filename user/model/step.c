@@ -296,6 +296,13 @@ uint64_t step_throttled_ns(const struct fbt_step_limits *limits)
 	return min_u64(limits->throttled_ns, most_ns);
 }
 
+uint64_t step_steal_ns(const struct step *step, const struct step_parts *parts)
+{
+	if (!step_calls_known(step))
+		return 0;
+	return min_u64((uint64_t)step->record.steal_us * NS_PER_US, parts->ns[STEP_OFF_CPU]);
+}
+
 const char *stop_reason_name(enum fbt_stop_reason reason)
 {
 	static const char *const names[FBT_STOP_REASON_COUNT] = {

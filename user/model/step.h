@@ -248,6 +248,12 @@ uint64_t step_team_blocked_ns(const struct fbt_step *record);
  */
 uint64_t step_throttled_ns(const struct fbt_step_limits *limits);
 
+/*
+ * What the host of a virtual machine took of the step, as far as it was off the CPU outside of
+ * calls; 0 if calls are not known. The host may have taken the CPU while another thread had it.
+ */
+uint64_t step_steal_ns(const struct step *step, const struct step_parts *parts);
+
 const char *stop_reason_name(enum fbt_stop_reason reason); /* "signal", "tracer", "freezer" */
 const char *step_end_name(enum fbt_step_end end); /* "return", "unwound", "truncated", "exited" */
 

@@ -568,6 +568,13 @@ static void add_limits(struct json_fields *shape, struct json_fields *stage_us,
 		json_fields_uint(shape, "memory_limit_hits", limits->memory_hits);
 }
 
+/* Absent if the host took none, or if that is not known. */
+static void add_steal(struct json_fields *stage_us, const struct fbt_step *record)
+{
+	if (record->steal_us)
+		json_fields_uint(stage_us, "steal", record->steal_us);
+}
+
 /*
  * Adds the time of other threads, the thread that had no CPU, and signal handlers. Absent if not
  * measured.
@@ -667,6 +674,7 @@ static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
 		json_fields_uint(&shape, "major_faults", record->major_faults);
 	}
 	add_limits(&shape, &stage_us, &record->limits);
+	add_steal(&stage_us, record);
 	stop_fields_add(&shape, &step->stop, &step->stop_sender, record->tid);
 	add_hidden(&shape, &stage_us, record);
 	add_faults(&shape, &stage_us, window, step);

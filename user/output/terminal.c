@@ -15,6 +15,7 @@
 #include "gpu/text.h"
 #include "judge/frames.h"
 #include "judge/hang.h"
+#include "judge/explained.h"
 #include "judge/text.h"
 #include "model/gpu.h"
 #include "model/syscalls.h"

@@ -446,6 +446,7 @@ static int take_step(struct records *records, const struct profile_event *event)
 	step->limits.memory_hits = get_u32(event->shape, "memory_limit_hits");
 	step->limits.throttled_periods = get_u32(event->shape, "throttled_periods");
 	step->limits.throttled_ns = get_ns(event->stage_us, "throttled_all_cpus");
+	step->steal_us = (uint32_t)(get_ns(event->stage_us, "steal") / NS_PER_US);
 	step->polls = get_u32(event->shape, "polls");
 	step->lost_calls = get_count(event->shape, "lost_calls");
 	fill_args(step, kind, event->shape);

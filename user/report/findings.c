@@ -316,6 +316,22 @@ static const char *limit_words(const struct tally_kind *kind, enum step_part par
 	return text;
 }
 
+/* Of the time off the CPU: the host of this virtual machine took most of it. */
+static bool is_steal(const struct tally_kind *kind, enum step_part part)
+{
+	return part == STEP_OFF_CPU && kind->shortage.steal_ns > kind->parts_ns[part] / 2;
+}
+
+/* " (the host of this virtual machine took its CPU for 1.20 s)", or "". */
+static const char *steal_words(const struct tally_kind *kind, enum step_part part, char text[96])
+{
+	*text = '\0';
+	if (is_steal(kind, part))
+		snprintf(text, 96, " (the host of this virtual machine took its CPU for %s)",
+			 FORMAT_TIME(kind->shortage.steal_ns));
+	return text;
+}
+
 /* In which of several processes: " in process 7", ", longest in process 7", or "". */
 static const char *waiter_words(const struct report *report, const struct report_finding *finding,
 				char text[48])
@@ -344,7 +360,7 @@ static const char *part_advice(const struct tally_kind *kind, enum step_part par
 	case STEP_STOPPED:
 		return cause_advice(CAUSE_STOPPED);
 	case STEP_OFF_CPU:
-		return cause_advice(CAUSE_OFF_CPU);
+		return cause_advice(is_steal(kind, part) ? CAUSE_STEAL : CAUSE_OFF_CPU);
 	case STEP_AWAIT:
 		return cause_advice(CAUSE_AWAIT);
 	case STEP_CPU_WAIT:
@@ -366,16 +382,17 @@ static void write_part(const struct report *report, const struct report_finding 
 {
 	const struct tally_kind *kind = report->tally->kinds[finding->function];
 	bool is_call = finding->part >= STEP_CALLS && finding->part < STEP_FAULTS;
-	char name[64], where[48], room[96], limit[96];
+	char name[64], where[48], room[96], limit[96], steal[96];
 
 	shorten_name(name, sizeof(name),
 		     window__kind_name(report->window, (uint32_t)finding->function), 32);
 	report_line(report, STYLE_WARN,
-		    "! %.0f %% of the time of %s (%s) was spent %s%s%s%s%s%s: %s", finding->percent,
-		    name, FORMAT_TIME(finding->ns), is_call ? "in " : "",
+		    "! %.0f %% of the time of %s (%s) was spent %s%s%s%s%s%s%s: %s",
+		    finding->percent, name, FORMAT_TIME(finding->ns), is_call ? "in " : "",
 		    report_part_words(kind, finding->part), is_call ? " calls" : "",
 		    waiter_words(report, finding, where), room_words(&finding->room, room),
-		    limit_words(kind, finding->part, limit), part_advice(kind, finding->part));
+		    limit_words(kind, finding->part, limit),
+		    steal_words(kind, finding->part, steal), part_advice(kind, finding->part));
 }
 
 static void write_threads(const struct report *report, const struct report_finding *finding)
@@ -547,6 +564,8 @@ static void put_finding(struct json *json, const struct report *report,
 		put_room(json, finding);
 		if (is_memory_limit(kind, finding->part))
 			json_uint(json, "memory_limit_hits", kind->shortage.limited_hits);
+		if (is_steal(kind, finding->part))
+			json_uint(json, "steal_ns", kind->shortage.steal_ns);
 	} else if (finding->kind == FOUND_THREADS) {
 		put_room(json, finding);
 		json_bool(json, "with_step_threads", finding->is_all);

@@ -51,12 +51,13 @@ static int add_waiter(struct shortage_tally *tally, uint32_t tgid, uint64_t wait
 	return tally->waiters.count < SHORTAGE_WAITERS ? vec_push(&tally->waiters, fresh) : 0;
 }
 
-int shortage_tally_add(struct shortage_tally *tally, const struct fbt_step *record,
+int shortage_tally_add(struct shortage_tally *tally, const struct step *step,
 		       const struct step_parts *parts)
 {
-	int err = add_waiter(tally, record->tgid, parts->ns[STEP_CPU_WAIT]);
+	int err = add_waiter(tally, step->record.tgid, parts->ns[STEP_CPU_WAIT]);
 
-	return err ? err : add_limited(tally, record, parts);
+	tally->steal_ns = add_saturating(tally->steal_ns, step_steal_ns(step, parts));
+	return err ? err : add_limited(tally, &step->record, parts);
 }
 
 void shortage_tally_clear(struct shortage_tally *tally)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Which processes lacked CPUs in the steps of a function, and how often a memory limit was reached.
+/*
+ * Which processes lacked CPUs in the steps of a function, how often a memory limit was reached, and
+ * what the host of a virtual machine took.
  */
 #ifndef FBT_TALLY_SHORTAGE_TALLY_H
 #define FBT_TALLY_SHORTAGE_TALLY_H
@@ -35,10 +37,11 @@ struct shortage_tally {
 	uint64_t limited_ns[STEP_PARTS];
 	uint64_t limited_hits;
 	VEC(struct shortage_limited) limited;
+	uint64_t steal_ns; /* that the host took, of the time off the CPU: step_steal_ns() */
 };
 
 /* Adds a step. 0 or -ENOMEM. */
-int shortage_tally_add(struct shortage_tally *tally, const struct fbt_step *record,
+int shortage_tally_add(struct shortage_tally *tally, const struct step *step,
 		       const struct step_parts *parts);
 void shortage_tally_clear(struct shortage_tally *tally);
 

@@ -473,7 +473,7 @@ static int add_parts(struct tally_kind *kind, const struct step *step)
 			add_saturating(kind->unmeasured_ns, take_all(&parts.ns[STEP_OWN]));
 	for (int i = 0; i < STEP_PARTS; i++)
 		kind->parts_ns[i] = add_saturating(kind->parts_ns[i], parts.ns[i]);
-	err = shortage_tally_add(&kind->shortage, &step->record, &parts);
+	err = shortage_tally_add(&kind->shortage, step, &parts);
 	if (err || !parts.known)
 		return err;
 	kind->faults_untimed += !parts.faults_known;
@@ -705,6 +705,7 @@ static uint32_t parts_of(const struct window *window, const struct cause *cause)
 	case CAUSE_STOPPED:
 		return PART(STEP_STOPPED);
 	case CAUSE_OFF_CPU:
+	case CAUSE_STEAL:
 		return PART(STEP_OFF_CPU);
 	case CAUSE_AWAIT:
 		return PART(STEP_AWAIT);
@@ -751,6 +752,7 @@ static void add_escalated(struct tally_kind *kind, const struct window *window,
 	case CAUSE_PAGE_FAULTS:
 	case CAUSE_MEMORY_LIMIT:
 	case CAUSE_OFF_CPU:
+	case CAUSE_STEAL:
 		if (has_waited)
 			add_to_parts(kind, CALLS(FUTEX), take_u64(cause->waker.ns, &left_ns));
 		break;

@@ -13,6 +13,7 @@
 #include "judge/frames.h"
 #include "judge/hang.h"
 #include "judge/look.h"
+#include "judge/explained.h"
 #include "judge/text.h"
 #include "judge/verdict.h"
 #include "model/gpu.h"

@@ -111,6 +111,7 @@ export function isConfirmed(samples, step, shape) {
 		return sum([...new Set(tids)].map((tid) => by.delays.get(tid) ?? 0)) >= least;
 	case 'cpu_limit':
 		return by.throttled > 0 && (by.delays.get(step.tid) ?? 0) >= least;
+	case 'steal':
 	case 'off_cpu':
 		return wasAway(by, step.tid) >= least && stolen > 0 && stolen + TICK_US >= least;
 	case 'lock_contention':

@@ -170,8 +170,9 @@ static void causes_have_names_and_advice(void **state)
 		"tiny_writes",	   "socket_io",		 "thread_churn", "signal_storm",
 		"sleep",	   "other_calls",	 "late_thread",	 "gil",
 		"run_queue",	   "cpu_limit",		 "page_faults",	 "memory_limit",
-		"stopped",	   "garbage_collection", "off_cpu",	 "await",
-		"peer_process",	   "gpu_transfer",	 "unknown",	 "compute",
+		"stopped",	   "garbage_collection", "off_cpu",	 "steal",
+		"await",	   "peer_process",	 "gpu_transfer", "unknown",
+		"compute",
 	};
 
 	for (int i = 0; i < CAUSE_COUNT; i++) {

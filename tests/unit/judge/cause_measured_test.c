@@ -171,6 +171,72 @@ static void sleep_outside_of_calls_is_a_stop_if_one_was_seen(void **state)
 	free_step(&step);
 }
 
+static void a_host_that_took_half_of_what_has_grown_is_the_cause(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 50 * MS, [CAUSE_OFF_CPU] = 5 * MS}};
+	struct step step = measured_step();
+	struct cause cause;
+
+	step.record.steal_us = 9999;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_OFF_CPU);
+	step.record.steal_us = 10000;
+	cause = find(*state, &step, &usual);
+	assert_int_equal(cause.kind, CAUSE_STEAL);
+	assert_int_equal(cause.time_ns, 25 * MS);
+	assert_int_equal(cause.steal_ns, 10 * MS);
+	/* While the thread was asleep or had no CPU, the host took that of others. */
+	step.record.steal_us = 90000;
+	assert_int_equal(find(*state, &step, &usual).steal_ns, 25 * MS);
+	/* It always takes some. */
+	step.record.steal_us = 14999;
+	usual.steal_ns = 5 * MS;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_OFF_CPU);
+	step.record.steal_us = 15000;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_STEAL);
+	usual.ns[CAUSE_OFF_CPU] = 25 * MS;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_RUN_QUEUE);
+	free_step(&step);
+}
+
+/* What is usual is over the budget: the largest part is to be explained, all of it. */
+static void of_a_part_that_has_not_grown_half_must_be_explained(void **state)
+{
+	struct cause_times times, usual = {.ns = {[CAUSE_OFF_CPU] = 25 * MS}, .steal_ns = 12 * MS};
+	struct step step = measured_step();
+	struct cause cause;
+
+	step.record.steal_us = 12000;
+	cause_split(*state, &step, &times);
+	times.ns[CAUSE_COMPUTE] = 0;
+	cause_find_largest(*state, &step, &times, &usual, 50 * MS, &cause);
+	assert_int_equal(cause.kind, CAUSE_OFF_CPU);
+	step.record.steal_us = 13000;
+	cause_split(*state, &step, &times);
+	times.ns[CAUSE_COMPUTE] = 0;
+	cause_find_largest(*state, &step, &times, &usual, 50 * MS, &cause);
+	assert_int_equal(cause.kind, CAUSE_STEAL);
+	free_step(&step);
+}
+
+/* As long as usual, over the budget, with a hint of throttling. */
+static void a_little_throttling_does_not_explain_a_usual_wait(void **state)
+{
+	struct cause_times times, usual = {.ns = {0}};
+	struct step step = measured_step();
+	struct cause cause;
+
+	step.record.limits.throttled_ns = MS;
+	cause_split(*state, &step, &times);
+	times.ns[CAUSE_COMPUTE] = times.ns[CAUSE_OFF_CPU] = 0;
+	usual.ns[CAUSE_RUN_QUEUE] = times.ns[CAUSE_RUN_QUEUE];
+	cause_find_largest(*state, &step, &times, &usual, 50 * MS, &cause);
+	assert_int_equal(cause.kind, CAUSE_RUN_QUEUE);
+	step.record.limits.throttled_ns = times.ns[CAUSE_RUN_QUEUE] / 2 + 1;
+	cause_find_largest(*state, &step, &times, &usual, 50 * MS, &cause);
+	assert_int_equal(cause.kind, CAUSE_CPU_LIMIT);
+	free_step(&step);
+}
+
 /* Only the part of the faults that waited for no disk is estimated. */
 static void faults_that_wait_for_a_disk_are_measured(void **state)
 {
@@ -496,6 +562,9 @@ int main(void)
 		TEST(few_faults_are_no_reason_to_compute_for_long),
 		TEST(waits_for_a_cpu_in_calls_are_no_part_of_the_calls),
 		TEST(sleep_outside_of_calls_is_a_stop_if_one_was_seen),
+		TEST(a_host_that_took_half_of_what_has_grown_is_the_cause),
+		TEST(of_a_part_that_has_not_grown_half_must_be_explained),
+		TEST(a_little_throttling_does_not_explain_a_usual_wait),
 		TEST(faults_that_wait_for_a_disk_are_measured),
 		TEST(timed_faults_are_no_estimate),
 		TEST(the_file_of_faults_is_named_if_it_took_half_of_them),

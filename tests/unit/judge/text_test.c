@@ -230,6 +230,15 @@ static void what_is_in_no_call_is_described(void **state)
 	cause.kind = CAUSE_OFF_CPU;
 	check(state, cause,
 	      "off the CPU 12.0 ms (usually 1.00 ms): outside of syscalls, not waiting for a CPU");
+	cause.steal_ns = 1201 * US;
+	check(state, cause,
+	      "off the CPU 12.0 ms (usually 1.00 ms): outside of syscalls, not waiting for a CPU; "
+	      "the host of this virtual machine took 1.20 ms of it (steal)");
+	cause.kind = CAUSE_STEAL;
+	cause.steal_ns = 11 * MS;
+	check(state, cause,
+	      "off the CPU 12.0 ms (usually 1.00 ms): the host of this virtual machine took its "
+	      "CPU for 11.0 ms (steal)");
 	cause.kind = CAUSE_PAGE_FAULTS;
 	cause.fault_wait_ns = 12 * MS;
 	check(state, cause, "waited 12.0 ms (usually 1.00 ms) for a disk in 1 page fault");
@@ -246,6 +255,24 @@ static void what_is_in_no_call_is_described(void **state)
 	check(state, cause,
 	      "work 12.0 ms (usually 1.00 ms): outside of syscalls, not waiting for a CPU, 38 page "
 	      "faults waited for a disk");
+}
+
+/* Most of the time of a short call is the way into it and out of it. */
+static void calls_that_are_mostly_entry_say_so(void **state)
+{
+	struct cause cause = {.kind = CAUSE_OTHER_CALLS,
+			      .usual_known = true,
+			      .calls_known = true,
+			      .time_ns = 12 * MS,
+			      .between_ns = 3 * MS,
+			      .calls = 4000,
+			      .nr = nr_of("getppid"),
+			      .nr_calls = 4000};
+
+	check(state, cause, "getppid 12.0 ms (usually none), 4,000 calls");
+	cause.between_ns++;
+	check(state, cause,
+	      "getppid 12.0 ms (usually none), 4,000 calls with their entry and exit");
 }
 
 static void timed_faults_say_what_they_were_for(void **state)
@@ -466,6 +493,7 @@ int main(void)
 		TEST(signals_are_described),
 		TEST(the_cpu_is_named_where_it_is_that_of_the_wait),
 		TEST(what_is_in_no_call_is_described),
+		TEST(calls_that_are_mostly_entry_say_so),
 		TEST(timed_faults_say_what_they_were_for),
 		TEST(faults_that_needed_no_disk_are_not_said_to_have_waited_for_one),
 		TEST(a_stop_says_by_whom),

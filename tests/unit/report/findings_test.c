@@ -196,6 +196,43 @@ static void a_memory_limit_that_explains_little_is_not_told(void **state)
 	assert_has_not(fixture->text, "memory limit");
 }
 
+/* 10 ms of each step are off the CPU; the host took so much of its CPU meanwhile. */
+static void write_stolen(struct fixture *fixture, int count, uint32_t steal_us)
+{
+	for (int i = 0; i < count; i++) {
+		struct step step = waiting_step(fixture, 1, 40 * MS, 0);
+
+		step.record.cpu_ns -= 10 * MS;
+		step.record.asleep_ns = 10 * MS;
+		step.record.steal_us = steal_us;
+		write_step(fixture, &step);
+	}
+}
+
+#define OFF_CPU "of the time of llama_decode (1.00 s) was spent off the CPU"
+
+static void what_the_host_takes_of_all_steps_is_found_as_such(void **state)
+{
+	struct fixture *fixture = *state;
+
+	/* What is above the time off the CPU was taken from others. */
+	write_stolen(fixture, 51, 50000);
+	write_stolen(fixture, 49, 0);
+	finish(fixture);
+	assert_says(fixture->text,
+		    OFF_CPU " (the host of this virtual machine took its CPU for 510 ms): "
+			    "ask for CPUs of its own");
+}
+
+static void a_host_that_took_half_of_it_is_not_told(void **state)
+{
+	struct fixture *fixture = *state;
+
+	write_stolen(fixture, 100, 5000);
+	finish(fixture);
+	assert_says(fixture->text, OFF_CPU ": look for a host that takes the CPU of its guest");
+}
+
 static void write_steps_of(struct fixture *fixture, uint32_t tgid, uint64_t wait_ns)
 {
 	for (int i = 0; i < 10; i++) {
@@ -294,6 +331,8 @@ int main(void)
 		TEST(what_a_memory_limit_costs_all_steps_is_found_as_such),
 		TEST(what_several_threads_count_of_one_limit_is_counted_once),
 		TEST(a_memory_limit_that_explains_little_is_not_told),
+		TEST(what_the_host_takes_of_all_steps_is_found_as_such),
+		TEST(a_host_that_took_half_of_it_is_not_told),
 		TEST(threads_that_run_steps_are_none_of_the_others),
 		TEST(without_steps_all_threads_count),
 		TEST(of_several_processes_the_one_with_the_steps_has_its_cpus_told),
