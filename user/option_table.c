@@ -350,8 +350,8 @@ const struct option_row option_table[] = {
 	 "Watch the processes of a cgroup and those below it, e.g. /system.slice/llm.service",
 	 .take = take_names, FIELD(watch.cgroups), .of = "watch"},
 	{"container", 0, OPTION_MORE, "ID",
-	 "Watch the processes of a container, by its id or the "
-	 "first 12 digits of it",
+	 "Watch the processes of a container, by its id or at least "
+	 "the first 12 digits of it",
 	 .take = take_names, FIELD(watch.containers), .of = "watch"},
 	{"unit", 0, OPTION_MORE, "NAME", "Watch the processes of a systemd unit, e.g. llm.service",
 	 .take = take_names, FIELD(watch.units), .of = "watch"},

@@ -487,6 +487,8 @@ static int check_watch(const struct options *options)
 		{options->record, "--record"},
 		{options->html, "--html"},
 		{options->folded, "--folded"},
+		{options->report != REPORT_TEXT, "--report"},
+		{options->torch.is_on, "--torch-trace"},
 		{options->replay, "--replay"},
 		{options->escalate_now, "--escalate-now"},
 		{options->detail != FBT_DETAIL_ESCALATED, "--detail"},

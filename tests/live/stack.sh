@@ -39,7 +39,11 @@ while read -r first second deeper; do
 	[ "$missed" != 0 ] || fact "tail call ($order): none was missed" \
 		'sum(k.get("untraced_steps", 0) for k in R["kinds"]) == 0'
 	fact "tail call ($order): with the calls of both functions" \
-		'{k: sorted({s["calls"] for s in S if s["kind"] == k}) for k in T["calls"]} == T["calls"]'
+		'{k: sorted({s["calls"] for s in S if s["kind"] == k} & set(T["calls"][k])) for k in T["calls"]} == T["calls"]'
+	# Linux 7 skips programs, and says how often: so many calls may be missing.
+	fact "tail call ($order): and with no other number of calls" \
+		'sum(min(n for n in T["calls"][s["kind"]] if n > s["calls"]) - s["calls"] for s in S
+			if s["calls"] not in T["calls"][s["kind"]]) <= R.get("unseen_calls", 0)'
 	fact "tail call ($order): all returned" "all(s['end'] == 'return' for s in S)"
 	fact "tail call ($order): one that may be a part of a call that was missed is marked" \
 		"sum(not s['complete'] for s in S) == $missed"
