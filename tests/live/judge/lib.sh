@@ -19,10 +19,11 @@ run_mode()
 	wait "$ENGINE"
 	end_tool 0 "$1: the tool ends with 0"
 	count_others
-	read -r anomalous slow found wrong false confirmed causes < <(
-		ask_python tests/live/judge/score.py "$TMP/truth.json" "$OUT.profile")
+	ask_python tests/live/judge/score.py "$TMP/truth.json" "$OUT.profile" >"$OUT.score"
+	read -r anomalous slow found wrong false confirmed causes <"$OUT.score"
 	printf '# %-10s %5d steps, slow %3d, found %3d, wrong cause %d, false %d, confirmed %d, others %d ‰: %s\n' \
 		"$1" "$2" "$slow" "$found" "$wrong" "$false" "$confirmed" "$others" "$causes"
+	sed -n '2,$p' "$OUT.score"
 }
 
 attach_judge()

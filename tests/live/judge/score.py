@@ -11,6 +11,8 @@ WRONG      those of them that were named for a cause that is not theirs, nor thi
 FALSE      named steps that were healthy; CONFIRMED are as many more, in which the engine's thread was
            kept off its CPU by something else on this machine: by its own clock
 CAUSES     of all named steps, with their number
+
+and a line for each slow step that was not named.
 """
 import collections
 import json
@@ -68,6 +70,9 @@ def main():
     kinds = collections.Counter(row["shape"]["cause"] for row in named.values())
     print(int(bool(causes)), len(slow), len(found), len(wrong), len(healthy - confirmed),
           len(confirmed), ",".join(f"{kind}:{count}" for kind, count in kinds.items()) or "-")
+    for n in sorted(slow - found):
+        print(f"# {truth['mode']}: missed #{n}, {steps[n].ns / 1e6:.1f} ms, usually {usual_ns / 1e6:.1f}; "
+              f"off its CPU for {steps[n].off_ns / 1e6:.1f} ms")
 
 
 main()

@@ -186,13 +186,19 @@ static void what_is_for_windows_by_flag_is_refused(void **state)
 	assert_one_line(*state, "watch takes no --max-steps");
 }
 
-static void outputs_of_a_trace_are_refused(void **state)
+static void reports_are_refused(void **state)
 {
 	struct options options;
 
 	assert_int_equal(parse(&options, "comm = a\n", "--report=json", NULL), -EINVAL);
 	options_clear(&options);
 	assert_one_line(*state, "watch takes no --report");
+}
+
+static void torch_traces_are_refused(void **state)
+{
+	struct options options;
+
 	assert_int_equal(parse(&options, "comm = a\n", "--torch-trace", NULL), -EINVAL);
 	options_clear(&options);
 	assert_one_line(*state, "watch takes no --torch-trace");
@@ -291,7 +297,8 @@ int main(void)
 		TEST(intervals_are_refused),
 		TEST(intervals_are_refused_on_the_command_line),
 		TEST(what_is_for_windows_by_flag_is_refused),
-		TEST(outputs_of_a_trace_are_refused),
+		TEST(reports_are_refused),
+		TEST(torch_traces_are_refused),
 		TEST(a_missing_file_is_told),
 		TEST(a_shortened_name_reads_the_same_file),
 		TEST(a_file_that_others_may_write_is_refused),
