@@ -138,6 +138,7 @@ static const struct mode modes[] = {
 	 .before = ask_stopper,
 	 .in_step = lead_team,
 	 .help = work_in_team,
+	 .is_team = true,
 	 .hold = hold_by_tracing,
 	 .every = 100},
 	{.name = "team_call",
@@ -366,17 +367,24 @@ static void make_step(struct engine *e, long number, struct row *row)
 	const struct mode *mode = e->mode;
 	const bool due = mode->every && number % mode->every == 0;
 	const long us = work_of(e, number, due);
-	uint64_t cpu_ns, before = 0;
+	uint64_t cpu_ns, team_ns = 0, before = 0;
 
 	if (due && mode->before)
 		mode->before(e);
 	if (mode->counter)
 		before = mode->counter(e);
+	if (mode->is_team)
+		team_ns = clock_ns(e->worker_clock);
 	cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	row->begin_ns = clock_ns(CLOCK_MONOTONIC);
 	judged_step(e, us, due);
 	row->end_ns = clock_ns(CLOCK_MONOTONIC);
 	row->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+	if (mode->is_team)
+		team_ns = clock_ns(e->worker_clock) - team_ns;
+	/* Whoever has no CPU holds up the other one, which spins. */
+	if (mode->is_team && team_ns < row->cpu_ns)
+		row->cpu_ns = team_ns;
 	row->due = due && (!mode->counter || mode->counter(e) > before);
 	row->throttled_ns = mode->throttles ? mode->counter(e) - before : 0;
 	if (due && mode->after)

@@ -23,7 +23,10 @@ done
 scored stop 700
 scored traced 700
 scored worker_traced 700
+# Behind a leader that spins with its own priority the tool would wait, although the other CPU is idle.
+[ "$FBT" != "$TMP/FBT" ] || sed -i 's/chrt -f 1/chrt -f 2/' "$FBT"
 scored team_traced 700
+[ "$FBT" != "$TMP/FBT" ] || sed -i 's/chrt -f 2/chrt -f 1/' "$FBT"
 scored team_call 700
 scored team_lock 700
 scored signals 700

@@ -211,6 +211,7 @@ static inline void *work_in_team(void *engine)
 	struct engine *e = engine;
 
 	e->worker = gettid();
+	must(pthread_getcpuclockid(pthread_self(), &e->worker_clock) == 0, "pthread_getcpuclockid");
 	sem_post(&e->answer);
 	for (long round = 1;; round++) {
 		while (__atomic_load_n(&e->round, __ATOMIC_ACQUIRE) < round)

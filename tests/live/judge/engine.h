@@ -39,6 +39,7 @@ struct mode {
 	/* Begins or ends to hold a thread up; called in a process of its own. */
 	void (*hold)(const struct engine *e, pid_t thread, bool begin);
 	bool throttles;	  /* the counter is in ns of time off the CPU */
+	bool is_team;	  /* the worker spins as the step does: neither may lack a CPU */
 	long work_us;	  /* of a step that is not due */
 	long due_work_us; /* of one that is; 0: as much */
 	long every;	  /* which steps are due; 0: none */
@@ -68,6 +69,7 @@ struct engine {
 	bool due;
 	int pipe[2];
 	pid_t worker;		   /* the helper that meets this thread again and again */
+	clockid_t worker_clock;	   /* of a team: its CPU time */
 	int asked[2], answered[2]; /* by which a worker is asked, and answers: to read, to write */
 	int epoll;
 	long round, arrived;
