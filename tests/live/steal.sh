@@ -4,6 +4,8 @@
 # takes nothing, no step may say so.
 . "$(dirname "$0")/lib.sh"
 
+bpftool btf dump file /sys/kernel/btf/vmlinux 2>/dev/null | grep -q "'prev_steal_time_rq'" ||
+	{ echo 'SKIP this kernel does not leave out what its host takes' && exit 77; }
 start_program steal "$(at_length 5000 30000)"
 attach --step steal_step --detail steps --trace none --profile none --record "$OUT.capture"
 go
