@@ -85,9 +85,10 @@ static void write_step(const struct fbt_step *step)
 	       comma, step->tgid, step->tid, step->header.flags, step->end,
 	       (unsigned long long)step->run_delay_ns, step->minor_faults, step->major_faults,
 	       (unsigned long long)step->start_ns, (unsigned long long)step->end_ns);
-	printf("\"cpu_ns\": %llu, \"asleep_ns\": %llu, \"fault_wait_ns\": %llu, "
+	/* What was stolen before a step may count in it: its CPU time may be less than 0. */
+	printf("\"cpu_ns\": %lld, \"asleep_ns\": %llu, \"fault_wait_ns\": %llu, "
 	       "\"calls_ns\": %llu, \"call_delay_ns\": %llu, ",
-	       (unsigned long long)step->cpu_ns, (unsigned long long)step->asleep_ns,
+	       (long long)step->cpu_ns, (unsigned long long)step->asleep_ns,
 	       (unsigned long long)step->fault_wait_ns, calls_ns, delay_ns);
 	write_faults(&step->faults);
 	printf("\"team_ns\": %llu, \"team_cpu_ns\": %llu, \"team_delay_ns\": %llu, "

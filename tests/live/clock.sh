@@ -27,7 +27,7 @@ with open(sys.argv[2], encoding="utf-8") as file:
 wrong = []
 for step in steps:
     length = step["end_ns"] - step["start_ns"]
-    cpu = step["cpu_ns"] - (1 << 64 if step["cpu_ns"] >> 63 else 0)
+    cpu = step["cpu_ns"]
     if cpu > length + 5000 or (cpu < length - step["run_delay_ns"] - 15000 and length < 40000):
         wrong.append((length, cpu, step["run_delay_ns"]))
 far = [step for step in wrong if abs(step[0] - step[1] - step[2]) > 150000]

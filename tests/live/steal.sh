@@ -23,8 +23,7 @@ with open(sys.argv[2], encoding="utf-8") as file:
     truth = json.load(file)
 stolen_ms = sum(step["steal_us"] for step in steps) / 1000
 # While the thread waited for the CPU, the host took it from another one.
-own = [(step["steal_us"], (step["end_ns"] - step["start_ns"] -
-                           (step["cpu_ns"] - (1 << 64 if step["cpu_ns"] >> 63 else 0))) / 1000)
+own = [(step["steal_us"], (step["end_ns"] - step["start_ns"] - step["cpu_ns"]) / 1000)
        for step in steps if not step["run_delay_ns"]]
 own_ms = sum(pair[0] for pair in own) / 1000
 odd_ms = sum(max(pair[0] - pair[1], 0) for pair in own) / 1000

@@ -65,15 +65,10 @@ def check(step, truth):
              step["call_delay_ns"] > min(MS, truth["delay_ns"] - around - MS), said)
 
 
-def signed(ns):
-    """What was stolen before a step may count in it: it may be less than 0."""
-    return ns - (1 << 64 if ns >> 63 else 0)
-
-
 def check_sum(name, steps, truth, tick_ns):
     """schedstat is as of the last tick, and also includes what the program did between its steps.
     """
-    total = sum(signed(step["cpu_ns"]) for step in steps)
+    total = sum(step["cpu_ns"] for step in steps)
     fact("%s: their time on a CPU in sum" % name,
          truth["inner_ns"] * 0.999 <= total <= truth["outer_ns"] * 1.001, (total, truth))
     between = truth["cpu_ns"] - truth["inner_ns"]

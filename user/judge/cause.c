@@ -633,23 +633,25 @@ static bool may_be_faults(const struct cause *cause, uint64_t grown_ns)
 	return most_ns >= (cause->is_usual ? cause->over_ns : grown_ns) / 2;
 }
 
-/* Half of what is to be explained: of all of a part that has not grown. */
+/* Else all of the part is to be explained, as of a step that is over its budget as usual. */
+static bool has_grown(const struct cause *cause)
+{
+	return !cause->is_usual && cause->time_ns > cause->usual_ns;
+}
+
+/* Half of what is to be explained. */
 static uint64_t half_of(const struct cause *cause)
 {
-	uint64_t ns = sub_saturating(cause->time_ns, cause->usual_ns);
+	uint64_t ns = cause->time_ns - (has_grown(cause) ? cause->usual_ns : 0);
 
-	if (cause->is_usual || !ns)
-		ns = cause->time_ns;
 	return ns / 2 + ns % 2;
 }
 
 /* A host that always takes some of the CPU explains only what it took beyond that. */
 static bool is_steal(const struct cause *cause, uint64_t usual_ns)
 {
-	uint64_t ns = cause->steal_ns;
+	uint64_t ns = sub_saturating(cause->steal_ns, has_grown(cause) ? usual_ns : 0);
 
-	if (!cause->is_usual && cause->time_ns > cause->usual_ns)
-		ns = sub_saturating(ns, usual_ns);
 	return cause->kind == CAUSE_OFF_CPU && ns && ns >= half_of(cause);
 }
 
@@ -856,13 +858,11 @@ bool cause_has_stop(const struct cause *cause)
 /* Of a step that takes as long as is usual, all of it counts. */
 static bool has_grown_elsewhere(const struct cause *cause)
 {
-	uint64_t grown_ns = sub_saturating(cause->time_ns, cause->usual_ns);
-	uint64_t other_ns = sub_saturating(cause->elsewhere_ns, cause->elsewhere_usual_ns);
+	bool grown = has_grown(cause);
+	uint64_t grown_ns = cause->time_ns - (grown ? cause->usual_ns : 0);
+	uint64_t other_ns =
+		sub_saturating(cause->elsewhere_ns, grown ? cause->elsewhere_usual_ns : 0);
 
-	if (cause->is_usual || !grown_ns) {
-		grown_ns = cause->time_ns;
-		other_ns = cause->elsewhere_ns;
-	}
 	return other_ns && other_ns >= grown_ns / 2;
 }
 

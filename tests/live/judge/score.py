@@ -9,7 +9,8 @@ SLOW       due steps that took more than four times the usual, by the engine's c
 FOUND      those of them that were named
 WRONG      those of them that were named for a cause that is not theirs, nor this machine's
 FALSE      named steps that were healthy; CONFIRMED are as many more, in which the engine's thread was
-           kept off its CPU by something else on this machine: by its own clock
+           kept off its CPU by something else on this machine: by its own clock, or by that of
+           its worker, where both spin for each other
 CAUSES     of all named steps, with their number
 
 and a line for each slow step that was not named.
