@@ -21,6 +21,7 @@
 #include "steps/engines.h"
 #include "steps/find.h"
 #include "steps/image.h"
+#include "steps/patched.h"
 #include "search/candidates.h"
 #include "search/step_choice.h"
 
@@ -279,7 +280,8 @@ static int resolve(struct hunt *hunt, const mapping_vec *maps, uint32_t index,
 	if (!err)
 		err = image_read_extents(&image);
 	if (!err)
-		err = resolve_function(function, &image, NULL, place.start, false, reason);
+		err = resolve_function_in(function, hunt->thread, &image, mapping, NULL,
+					  place.start, false, reason);
 	image_close(&image);
 	if (err == -ENOMEM || err == -EMFILE)
 		return err;

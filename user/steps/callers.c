@@ -460,6 +460,7 @@ static int take(struct hunt *hunt, const struct lead *candidate)
 {
 	const struct mapping *mapping = hunt->mapping;
 	uint64_t address = candidate->address + hunt->bias;
+	const struct return_address at = {candidate->address, address, mapping->end - address};
 	struct caller caller = {
 		.function = candidate->function,
 		.inode = mapping->inode,
@@ -472,9 +473,9 @@ static int take(struct hunt *hunt, const struct lead *candidate)
 	    address <= mapping->start || address >= mapping->end)
 		return 0;
 	caller.offset = address - mapping->start + mapping->offset;
-	err = step_site_find_in(
-		&caller.site, hunt->image, hunt->tgid, candidate->address, mapping->end - address,
-		hunt->subjects[candidate->function].function->future.kind == FUTURE_KNOWN);
+	err = step_site_find_in(&caller.site, hunt->image, hunt->tgid, &at,
+				hunt->subjects[candidate->function].function->future.kind ==
+					FUTURE_KNOWN);
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	err = vec_push(hunt->callers, caller);

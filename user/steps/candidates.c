@@ -16,6 +16,7 @@
 #include "steps/find.h"
 #include "steps/image.h"
 #include "steps/near.h"
+#include "steps/patched.h"
 #include "steps/resolve.h"
 
 /* Smaller functions only call others. */
@@ -177,19 +178,19 @@ static int name_alone(struct candidate *candidate, const candidate_vec *found)
 	return function->alone ? 0 : -ENOMEM;
 }
 
-static int resolve_one(const struct image *image, const struct target_options *options,
-		       struct candidate candidate, candidate_vec *found)
+static int resolve_one(struct search *search, const struct image *image,
+		       const struct mapping *mapping, struct candidate candidate)
 {
 	char reason[RESOLVE_REASON_BYTES];
 	int err;
 
-	err = resolve_function(&candidate.function, image, candidate.symbol,
-			       candidate.symbol->address, false, reason);
+	err = resolve_function_in(&candidate.function, search->tgid, image, mapping,
+				  candidate.symbol, candidate.symbol->address, false, reason);
 	if (err)
 		return err == -ENOMEM || err == -EMFILE ? err : 0;
 	candidate.function->builtin = candidate.rank == 1;
-	target_add_args(candidate.function, image, options);
-	err = vec_push(found, candidate);
+	target_add_args(candidate.function, image, search->options);
+	err = vec_push(&search->found, candidate);
 	if (err)
 		step_function_free(candidate.function);
 	return err;
@@ -217,7 +218,7 @@ static int look_at(struct search *search, const struct mapping *mapping)
 	for (size_t i = 0;
 	     i < candidates.count && !err && search->found.count - first < search->max; i++)
 		if (!is_too_small(&candidates.items[i]))
-			err = resolve_one(&image, options, candidates.items[i], &search->found);
+			err = resolve_one(search, &image, mapping, candidates.items[i]);
 	for (size_t i = first; i < search->found.count && !err; i++)
 		compare_in_file(&search->found.items[i], &candidates);
 out:

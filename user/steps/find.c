@@ -18,6 +18,7 @@
 #include "steps/engines.h"
 #include "steps/ifunc.h"
 #include "steps/image.h"
+#include "steps/patched.h"
 #include "steps/resolve.h"
 #include "steps/search.h"
 #include "steps/spec.h"
@@ -141,8 +142,8 @@ static int take_symbol(struct search *search, const struct elf_symbol *symbol,
 	err = search_check_go(search);
 	if (err)
 		return err;
-	err = resolve_function(&function, search->image, symbol, symbol->address,
-			       search->options->uretprobe, reason);
+	err = resolve_function_in(&function, search->tgid, search->image, search->mapping, symbol,
+				  symbol->address, search->options->uretprobe, reason);
 	if (!err)
 		return search_add_function(search, function, spec);
 	name = demangle_symbol(symbol->name);
@@ -274,8 +275,8 @@ static int scan_address(struct search *search, const struct step_spec *spec)
 	if (!elf_file__offset(search->image->elf, spec->address, true, &offset) && !symbol &&
 	    (image_extent(search->image, spec->address, &range) || range.address != spec->address))
 		return refuse_address(search, spec);
-	err = resolve_function(&function, search->image, symbol, spec->address,
-			       search->options->uretprobe, reason);
+	err = resolve_function_in(&function, search->tgid, search->image, search->mapping, symbol,
+				  spec->address, search->options->uretprobe, reason);
 	if (err)
 		return search_explain_resolve(search, spec, "the function", err, reason);
 	return search_add_function(search, function, spec);

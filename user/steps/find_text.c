@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "steps/engines.h"
+#include "steps/patched.h"
 #include "steps/search.h"
 #include "steps/text_users.h"
 
@@ -34,8 +35,9 @@ static int resolve_users(struct search *search, const char *text, function_vec *
 			err = -ETIMEDOUT;
 		if (err)
 			break;
-		failed = resolve_function(&function, image, symbol, user->address,
-					  search->options->uretprobe, reason);
+		failed =
+			resolve_function_in(&function, search->tgid, image, search->mapping, symbol,
+					    user->address, search->options->uretprobe, reason);
 		if (!failed)
 			err = vec_push(functions, function);
 		else if (failed == -ENOMEM)

@@ -7,21 +7,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arith.h"
 #include "proc/machine.h"
 #include "proc/maps.h"
 #include "proc/process.h"
 #include "steps/image.h"
+#include "steps/patched.h"
 #include "code/insn.h"
 #include "code/straight.h"
 
 /* A caller with more code than this before the call is not decoded. */
 #define CALLER_BYTES_MAX (4u << 20)
 
-/* A return address as the caller's file has it. */
 struct place {
 	struct image *image;
-	uint64_t address;
-	uint64_t left; /* bytes of code from there to the end of the mapping */
+	struct return_address at;
 };
 
 static const struct mapping *find_mapping(const mapping_vec *maps, uint64_t address)
@@ -50,9 +50,11 @@ static int open_place(struct place *place, uint32_t tgid, uint64_t address)
 	if (!err)
 		err = elf_file__code_address(place->image->elf,
 					     address - mapping->start + mapping->offset,
-					     &place->address);
-	if (!err)
-		place->left = mapping->end - address;
+					     &place->at.address);
+	if (!err) {
+		place->at.memory = address;
+		place->at.left = mapping->end - address;
+	}
 	maps_free(&maps);
 	return err;
 }
@@ -66,7 +68,7 @@ static int find_caller(struct place *place, uint32_t tgid, struct code_range *ra
 	struct image *image = place->image;
 	int err = image->fdes.table ? 0 : elf_fdes_read(&image->fdes, image->elf);
 
-	if (!err && !image_extent(image, place->address - 1, range))
+	if (!err && !image_extent(image, place->at.address - 1, range))
 		return 0;
 	if (!image->read) {
 		elf_fdes_clear(&image->fdes);
@@ -74,7 +76,7 @@ static int find_caller(struct place *place, uint32_t tgid, struct code_range *ra
 	}
 	if (err != -ENOMEM)
 		err = image_read(image, processes_live_thread(tgid), NULL, 0);
-	return err ? err : image_extent(image, place->address - 1, range);
+	return err ? err : image_extent(image, place->at.address - 1, range);
 }
 
 /* Whether an instruction of the code, which begins at address, is a call that ends at its end. */
@@ -104,7 +106,7 @@ static int check_call(struct place *place, uint32_t tgid)
 
 	if (err)
 		return err;
-	size = place->address - range.address;
+	size = place->at.address - range.address;
 	if (size > CALLER_BYTES_MAX)
 		return -EFBIG;
 	code = malloc(size);
@@ -119,8 +121,8 @@ static int check_call(struct place *place, uint32_t tgid)
 
 static int find_straight(const struct place *place, bool keeps_memory, struct straight *straight)
 {
-	uint64_t available = elf_file__available(place->image->elf, place->address);
-	uint64_t size = place->left < available ? place->left : available;
+	uint64_t available = elf_file__available(place->image->elf, place->at.address);
+	uint64_t size = place->at.left < available ? place->at.left : available;
 	unsigned int flags = keeps_memory ? STRAIGHT_KEEPS_MEMORY : 0;
 	uint8_t code[STRAIGHT_BYTES];
 
@@ -128,10 +130,10 @@ static int find_straight(const struct place *place, bool keeps_memory, struct st
 		flags |= STRAIGHT_AVOIDS_CALLS;
 	if (size > sizeof(code))
 		size = sizeof(code);
-	if (elf_file__read(place->image->elf, place->address, code, size))
+	if (elf_file__read(place->image->elf, place->at.address, code, size))
 		return -EIO;
-	return straight_find(elf_file__arch(place->image->elf), code, size, place->address, flags,
-			     straight);
+	return straight_find(elf_file__arch(place->image->elf), code, size, place->at.address,
+			     flags, straight);
 }
 
 static int fill(struct step_site *site, struct place *place, bool keeps_memory)
@@ -155,21 +157,35 @@ static int fill(struct step_site *site, struct place *place, bool keeps_memory)
 	return site->path && site->fd >= 0 ? 0 : -ENOMEM;
 }
 
+/* Up to the instruction that the probe is to be on. */
+static bool is_patched(const struct step_site *site, const struct place *place, uint32_t tgid)
+{
+	uint64_t from, size;
+
+	if (elf_file__offset(place->image->elf, place->at.address, true, &from))
+		return false;
+	size = min_u64(site->offset - from + PATCHED_PROBED, place->at.left);
+	return code_is_patched(tgid, elf_file__arch(place->image->elf), place->at.memory,
+			       place->image->fd, from, min_u64(size, PATCHED_BYTES));
+}
+
 static int find_at(struct step_site *site, struct place *place, uint32_t tgid, bool keeps_memory)
 {
 	int err = check_call(place, tgid);
 
 	if (!err)
 		err = fill(site, place, keeps_memory);
+	if (!err && is_patched(site, place, tgid))
+		err = -EFAULT;
 	if (err)
 		step_site_clear(site);
 	return err;
 }
 
-int step_site_find_in(struct step_site *site, struct image *image, uint32_t tgid, uint64_t address,
-		      uint64_t left, bool keeps_memory)
+int step_site_find_in(struct step_site *site, struct image *image, uint32_t tgid,
+		      const struct return_address *at, bool keeps_memory)
 {
-	struct place place = {.image = image, .address = address, .left = left};
+	struct place place = {.image = image, .at = *at};
 
 	*site = (struct step_site){.fd = -1};
 	return find_at(site, &place, tgid, keeps_memory);

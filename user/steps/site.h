@@ -24,16 +24,24 @@ struct step_site {
 /*
  * Finds the place for a return address of process tgid. keeps_memory: before anything is written to
  * memory, which may be what the function has left there. 0, and the caller frees the site; or
- * -errno, without a message: -ENOENT if the address is in no mapped file (JIT code).
+ * -errno, without a message: -ENOENT if the address is in no mapped file (JIT code), -EFAULT if the
+ * code there was changed in memory.
  */
 int step_site_find(struct step_site *site, uint32_t tgid, uint64_t address, bool keeps_memory);
 
+/* A return address. */
+struct return_address {
+	uint64_t address; /* as its file has it */
+	uint64_t memory;  /* in the process */
+	uint64_t left;	  /* bytes of code from there to the end of the mapping */
+};
+
 /*
- * The same for the return address at address in an open image of the process; left: bytes of code
- * from there to the end of the mapping. Tables of the image are read when they are first needed.
+ * The same for a return address in an open image of the process. Tables of the image are read when
+ * they are first needed.
  */
-int step_site_find_in(struct step_site *site, struct image *image, uint32_t tgid, uint64_t address,
-		      uint64_t left, bool keeps_memory);
+int step_site_find_in(struct step_site *site, struct image *image, uint32_t tgid,
+		      const struct return_address *at, bool keeps_memory);
 void step_site_clear(struct step_site *site); /* closes fd */
 
 #endif
