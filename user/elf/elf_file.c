@@ -540,3 +540,13 @@ size_t elf_file__build_id(const struct elf_file *file, uint8_t id[ELF_BUILD_ID_M
 	}
 	return found;
 }
+
+bool elf_file__owner(const struct elf_file *file, uid_t *owner)
+{
+	struct stat status;
+
+	if (fstat(file->fd, &status))
+		return false;
+	*owner = status.st_uid;
+	return true;
+}

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include "fbt_event.h"
 
 /*
@@ -113,6 +114,9 @@ int elf_file__mapped_address(const struct elf_file *file, uint64_t offset, uint6
 
 /* Reads size bytes at an address, all from one segment. 0, -ERANGE or -EIO. */
 int elf_file__read(const struct elf_file *file, uint64_t address, void *data, size_t size);
+
+/* The user whose file it is. false if that cannot be read. */
+bool elf_file__owner(const struct elf_file *file, uid_t *owner);
 
 /* Number of bytes from address to the end of its segment, which elf_file__read() can read. */
 uint64_t elf_file__available(const struct elf_file *file, uint64_t address);

@@ -25,6 +25,8 @@ struct search {
 	size_t id_size;
 	uint32_t tgid;
 	uint64_t bytes_left; /* of which checksums may be made */
+	bool has_owner;
+	uid_t owner; /* of the mapped file */
 	struct elf_file *debug;
 	int fd; /* of debug */
 };
@@ -98,13 +100,31 @@ static bool try_file(struct search *search, const char *path, const uint32_t *ch
 	return true;
 }
 
+/*
+ * Whether nobody else may have written it: a process may show any files in its own root, beside a
+ * library that others map too.
+ */
+static bool is_of_owner(struct search *search)
+{
+	struct stat status;
+
+	if (!fstat(search->fd, &status) &&
+	    (!status.st_uid || (search->has_owner && status.st_uid == search->owner)))
+		return true;
+	elf_file__free(search->debug);
+	search->debug = NULL;
+	close(search->fd);
+	search->fd = -1;
+	return false;
+}
+
 /* Tries the root of the process first, because a container has its own debug files. */
 static bool try_both_roots(struct search *search, const char *path, const uint32_t *checksum)
 {
 	char rooted[PATH_MAX];
 
 	if (proc_root_path(rooted, sizeof(rooted), search->tgid, path) &&
-	    try_file(search, rooted, checksum))
+	    try_file(search, rooted, checksum) && is_of_owner(search))
 		return true;
 	return try_file(search, path, checksum);
 }
@@ -177,6 +197,7 @@ int debug_file_find(struct elf_file *file, uint32_t tgid, const char *path,
 	bool found = false;
 
 	search.id_size = elf_file__build_id(file, search.id);
+	search.has_owner = elf_file__owner(file, &search.owner);
 	for (size_t i = 0; i < symbols->count && search.id_size && !found; i++) {
 		search.fd = symbol_file_open(symbols->paths[i], search.id, search.id_size,
 					     &search.debug);

@@ -357,6 +357,18 @@ static int find_offsets(struct step_function *function, const struct image *imag
 }
 
 /* Finds the extent of the function at address: from the symbol's size, or else the unwind table. */
+/*
+ * A debug file may be of anybody who has the build ID, and name addresses amid of instructions: the
+ * unwind table of the file itself has to know of a function there.
+ */
+static bool is_contradicted(const struct image *image, uint64_t address)
+{
+	struct elf_fde fde;
+
+	return image->debug && image->fdes.count &&
+	       (elf_fdes_find(&image->fdes, image->elf, address, &fde) || fde.start != address);
+}
+
 static int find_body(const struct image *image, const struct elf_symbol *symbol, uint64_t address,
 		     struct code_range *body, char reason[RESOLVE_REASON_BYTES])
 {
@@ -366,7 +378,7 @@ static int find_body(const struct image *image, const struct elf_symbol *symbol,
 		snprintf(reason, RESOLVE_REASON_BYTES, "0x%" PRIx64 " is not in its code", address);
 		return -ERANGE;
 	}
-	if (symbol && symbol->size) {
+	if (symbol && symbol->size && !is_contradicted(image, address)) {
 		*body = (struct code_range){address, symbol->size};
 		return 0;
 	}
