@@ -14,7 +14,10 @@
 #define FDE_BYTES     256
 #define FDE_BYTES_MAX 65536
 #define STATES_MAX    8
-#define TABLE_ENTRY   8
+/* Copying a state takes longer than any other instruction; an epilogue amid of a function is one.
+ */
+#define STATE_COPIES_MAX 4096
+#define TABLE_ENTRY	 8
 
 enum instruction {
 	CFA_NOP = 0x00,
@@ -76,8 +79,9 @@ struct program {
 	struct cfi_row *row;
 	struct cfi_row *states;
 	unsigned int state_count;
-	uint64_t at;	 /* the instruction that the row is for */
-	uint64_t wanted; /* the row for this one is looked for */
+	unsigned int state_copies; /* so far */
+	uint64_t at;		   /* the instruction that the row is for */
+	uint64_t wanted;	   /* the row for this one is looked for */
 };
 
 struct cfi_reader *cfi_reader__new(void)
@@ -182,7 +186,7 @@ static int set_frame_expression(struct program *program)
 
 static int remember(struct program *program)
 {
-	if (program->state_count == STATES_MAX)
+	if (program->state_count == STATES_MAX || ++program->state_copies > STATE_COPIES_MAX)
 		return -EBADMSG;
 	program->states[program->state_count++] = *program->row;
 	return 0;

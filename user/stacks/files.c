@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/memfd.h"
 #include "base/vec.h"
+#include "proc/memory.h"
 #include "proc/open.h"
 #include "proc/process.h"
 #include "stacks/functions.h"
@@ -135,27 +136,30 @@ static void write_build_id(struct code_file *file)
 		snprintf(file->build_id + 2 * i, 3, "%02x", id[i]);
 }
 
-/* Returns a descriptor of a copy, or -errno. */
+/*
+ * Returns a descriptor of a copy, or -errno. By now there may be other memory in that place, which
+ * the process is to provide itself.
+ */
 static int copy_vdso(uint32_t tgid, const struct mapping *mapping)
 {
 	size_t size = mapping->end - mapping->start;
-	int memory = -EFBIG, copy = -1;
-	uint8_t *bytes = NULL;
+	struct memory_part part = {.address = mapping->start, .size = (uint32_t)size};
+	struct memory *memory;
+	int copy = -EIO;
 
-	if (size <= VDSO_BYTES_MAX)
-		memory = proc_open(processes_ref(tgid), "mem", O_RDONLY);
-	if (memory < 0)
-		return memory;
-	bytes = malloc(size);
-	if (bytes && pread(memory, bytes, size, (off_t)mapping->start) == (ssize_t)size)
+	if (size > VDSO_BYTES_MAX)
+		return -EFBIG;
+	memory = memory__new();
+	if (!memory)
+		return -ENOMEM;
+	if (!memory__read(memory, processes_ref(tgid), &part, 1) && part.got == size)
 		copy = memfd_make("vdso");
-	close(memory);
-	if (copy >= 0 && write(copy, bytes, size) != (ssize_t)size) {
+	if (copy >= 0 && write(copy, part.data, size) != (ssize_t)size) {
 		close(copy);
-		copy = -1;
+		copy = -EIO;
 	}
-	free(bytes);
-	return copy < 0 ? -EIO : copy;
+	memory__free(memory);
+	return copy;
 }
 
 /* The place for one more: that of no file, or after the last one. */

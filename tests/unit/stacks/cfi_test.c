@@ -128,7 +128,23 @@ static const char long_code[] = ".globl many\n"
 				".size many, . - many\n"
 				".globl last\n"
 				".type last, %function\n"
-				".size last, . - last\n";
+				".size last, . - last\n"
+				/* Fewer, but each pair copies all that is known. */
+				".globl pairs\n"
+				".type pairs, %function\n"
+				"pairs: .cfi_startproc\n"
+				".rept 5000\n"
+				"nop\n"
+				".cfi_remember_state\n"
+				".cfi_restore_state\n"
+				".endr\n"
+				"end: nop\n"
+				"nop\n"
+				".cfi_endproc\n"
+				".size pairs, . - pairs\n"
+				".globl end\n"
+				".type end, %function\n"
+				".size end, . - end\n";
 
 static int build(void **state)
 {
@@ -231,6 +247,8 @@ static void a_row_behind_what_is_read_is_not_known(void **state)
 	assert_int_equal(elf_file__open(&file, fd), 0);
 	assert_int_equal(cfi_reader__find(reader, file, address_of(file, "many"), &row), 0);
 	assert_int_equal(cfi_reader__find(reader, file, address_of(file, "last"), &row), -EBADMSG);
+	assert_int_equal(cfi_reader__find(reader, file, address_of(file, "pairs"), &row), 0);
+	assert_int_equal(cfi_reader__find(reader, file, address_of(file, "end"), &row), -EBADMSG);
 	cfi_reader__free(reader);
 	elf_file__free(file);
 	close(fd);
