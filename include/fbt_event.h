@@ -106,6 +106,7 @@ enum fbt_event_type {
 	FBT_EVENT_UNSEEN = 54,
 	FBT_EVENT_EXPLAIN_LOST = 55,
 	FBT_EVENT_OPTIONS = 56,
+	FBT_EVENT_PEER_LINK = 57,
 };
 
 struct fbt_header {

@@ -116,6 +116,9 @@ enum fbt_peer_way {
 
 #define FBT_PEER_NR_UNKNOWN (~0u)
 
+/* fbt_peer.header.flags: measured by a step of its own (fbt_peer_link); else sampled. */
+#define FBT_PEER_OF_STEP 1
+
 /*
  * What another process did while a step waited that may have waited for it. Sampled from outside
  * every 5 ms or so, from first_ns to time_ns: the four parts sum up to that. Sent before the step;
@@ -151,6 +154,17 @@ struct fbt_peer {
 	char comm[16]; /* of the process */
 };
 
+/*
+ * Steps of one process may wait for the other one: it maps memory that they look at, shared and
+ * writable. If the other one is traced too, its own steps say what it did meanwhile.
+ */
+struct fbt_peer_link {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 peer;
+};
+
+FBT_ASSERT_SIZE(fbt_peer_link, 16);
 FBT_ASSERT_SIZE(fbt_stop, 56);
 FBT_ASSERT_SIZE(fbt_peer, 152);
 FBT_ASSERT_SIZE(fbt_look_thread, 616);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * peers TRUTH WAY ROUNDS: steps that ask another process and wait for its answer, in that WAY. In
- * some of them the other process comes 0.3 s late: it computes, sleeps, is stopped by a third one,
- * has no CPU, or waits for a process behind it. Its account says which, how long the wait was, and
- * how many calls it made. By "yield" the processes share a memfd, by "nap" a file in /dev/shm, else
- * anonymous memory.
+ * peers TRUTH WAY ROUNDS [LATE_MS]: steps that ask another process and wait for its answer, in that
+ * WAY. In some of them the other process comes late, by 0.3 s or LATE_MS: it computes, sleeps, is
+ * stopped by a third one, has no CPU, or waits for a process behind it. Its account says which, how
+ * long the wait was, and how many calls it made. By "yield" the processes share a memfd, by "nap" a
+ * file in /dev/shm, else anonymous memory.
  */
 #include <inttypes.h>
 #include <linux/futex.h>
@@ -16,9 +16,9 @@
 #include "judge/engine.h"
 
 enum {
-	FIRST = 40, /* steps before the first trouble */
+	FIRST = 200, /* steps before the first trouble: by then it is known who shares memory */
 	EVERY = 15,
-	LATE_US = 300000,
+	LATE_MS = 300,
 	NAP_US = 200,
 	TIMEOUT_US = 5000,
 	ROWS_MAX = 4000,
@@ -50,6 +50,7 @@ struct engine_pair {
 	int ask[2], answer[2], order[2]; /* pipes, answer may be a pair of sockets */
 	int wish[2], gift[2];		 /* pipes from the peer to the source, and back */
 	int epoll;
+	long late_us;
 	pid_t peer, third, source;
 	uint32_t asked;
 	struct row *row;
@@ -94,9 +95,9 @@ static void third_main(const struct engine_pair *pair)
 		if (trouble == STOPPED)
 			must(kill(pair->peer, SIGSTOP) == 0, "kill");
 		if (trouble == STOPPED)
-			pause_us(LATE_US);
+			pause_us(pair->late_us);
 		else
-			spin_for(clock_ns(CLOCK_MONOTONIC), LATE_US);
+			spin_for(clock_ns(CLOCK_MONOTONIC), pair->late_us);
 		__atomic_store_n(pair->is_on, 1, __ATOMIC_RELEASE);
 		if (trouble == STOPPED)
 			must(kill(pair->peer, SIGCONT) == 0, "kill");
@@ -111,7 +112,7 @@ static void source_main(const struct engine_pair *pair)
 
 	munmap(pair->is_on, 4096);
 	while (read(pair->wish[0], &byte, 1) == 1) {
-		pause_us(LATE_US);
+		pause_us(pair->late_us);
 		must(write(pair->gift[1], &byte, 1) == 1, "write");
 	}
 	exit(EXIT_SUCCESS);
@@ -119,14 +120,14 @@ static void source_main(const struct engine_pair *pair)
 
 static void come_late(const struct engine_pair *pair, char trouble)
 {
-	uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + (uint64_t)LATE_US * US;
+	uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + (uint64_t)pair->late_us * US;
 
 	if (trouble == BEHIND)
 		must(write(pair->wish[1], &trouble, 1) == 1 &&
 			     read(pair->gift[0], &trouble, 1) == 1,
 		     "gift");
 	if (trouble == SLEEPS)
-		pause_us(LATE_US);
+		pause_us(pair->late_us);
 	/* This clock is read by a system call. */
 	while (trouble == COMPUTES && clock_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns)
 		for (volatile int busy = 0; busy < 100000; busy = busy + 1)
@@ -316,6 +317,7 @@ int main(int argc, char **argv)
 	for (int i = 0; argc > 2 && i < WAYS; i++)
 		if (!strcmp(argv[2], ways[i]))
 			pair.way = (enum way)i;
+	pair.late_us = 1000 * number_at(argv, 4, LATE_MS);
 	must(pair.way != WAYS && count <= ROWS_MAX, "usage");
 	set_up(&pair);
 	wait_for_go();

@@ -88,4 +88,28 @@ if [ -n "$counter" ]; then
 else
 	echo 'SKIP the calls of the table: there is no bpftrace to count beside'
 fi
+
+# Waits that end before anybody has looked at the other process for long enough: its own steps tell
+# what it did. It computes in one of them, which is work.
+rm -f "${OUT:?}".*
+start_program peers yield "$rounds" 12
+wait_for 30 pgrep -P "$ENGINE" the-peer >"$TMP/peer"
+peer=$(cat "$TMP/peer")
+run_tool -p "$ENGINE" -p "$peer" --step waiting_step --step peer_step --record "$OUT.capture"
+wait_attached "$TOOL"
+go
+wait "$ENGINE"
+end_tool 0 'short: the tool ends with 0'
+rows="[(t['trouble'], t['ns'], next((h for h in H.values()
+	if h['pid'] == $ENGINE and h['kind_number'] == n), None))
+	for n, t in enumerate(T['steps'], 1) if t['trouble'] != 'none']"
+fact 'short: nothing is lost' 'lost == 0'
+fact 'short: a process that slept, or had no CPU, is named with its step' \
+	"[(w, ns, h and (h['cause'], h['cause_evidence'])) for w, ns, h in $rows
+		if w in ('sleeps', 'starved') and not (h and h['cause'] == 'peer_process' and
+			h['peer_pid'] == $peer and h['peer_step'] == 'peer_step' and
+			h['peer_did'] == {'sleeps': 'asleep', 'starved': 'no_cpu'}[w])] == []"
+none 'short: one that computed in its step is no escalation, unless it had no CPU for most of that' \
+	"[(ns, h['cause'], h['cause_evidence']) for w, ns, h in $rows
+		if w == 'computes' and h and ns < 18e6]"
 finish

@@ -102,10 +102,18 @@ static bool is_held(const struct fbt_peer *peer)
 	return peer_did(peer) >= PEER_NO_CPU;
 }
 
+static bool is_of_step(const struct fbt_peer *peer)
+{
+	return peer->header.flags & FBT_PEER_OF_STEP;
+}
+
 static bool is_better(const struct fbt_peer *peer, const struct fbt_peer *best)
 {
 	if (is_held(peer) != is_held(best))
 		return is_held(peer);
+	/* Of the same process what was measured is better than what was sampled. */
+	if (peer->peer == best->peer && is_of_step(peer) != is_of_step(best))
+		return is_of_step(peer);
 	if (!peer->kind != !best->kind)
 		return peer->kind != 0;
 	if (peer_did(peer) != peer_did(best))

@@ -226,6 +226,19 @@ static void forget_calls(struct step *step)
 	step->calls_truncated = false;
 }
 
+static void count_incomplete(struct window *window, const struct step *step)
+{
+	const struct fbt_step *record = &step->record;
+
+	window->incomplete_steps++;
+	if (record->lost_calls || record->end == FBT_END_TRUNCATED || record->end == FBT_END_EXITED)
+		return;
+	if (step->calls_truncated)
+		window->crowded_steps++;
+	else if (record->header.flags & FBT_STEP_MAYBE_PART)
+		window->part_steps++;
+}
+
 /* Completes a step. All that belongs to it has come; for a future, all its polls. */
 static int finish_step(void *ctx, struct step *step)
 {
@@ -240,7 +253,7 @@ static int finish_step(void *ctx, struct step *step)
 		window__note_step(window, step->record.tgid);
 	spins_find(window, step);
 	if (!step->complete)
-		window->incomplete_steps++;
+		count_incomplete(window, step);
 	return assembler->output.on_step(assembler->output.ctx, window, step);
 }
 
@@ -308,6 +321,14 @@ static void join_looked_at(struct assembler *assembler, struct step *step)
 	join_takens(assembler, step);
 }
 
+/* Steps that end later may have waited for it. */
+static void keep_peer_step(struct assembler *assembler, const struct step *step)
+{
+	const struct process *process = window__process(assembler->window, step->record.tgid);
+
+	peer_table_add_step(&assembler->peers, step, process && process->comm ? process->comm : "");
+}
+
 static int push_step(struct assembler *assembler, const struct fbt_step *record)
 {
 	struct window *window = assembler->window;
@@ -333,6 +354,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	if (!window__traces_calls(window) || !step_calls_known(&step))
 		forget_calls(&step);
 	stalls_join(window, &assembler->stalls, &step);
+	keep_peer_step(assembler, &step);
 	if (record->kind && record->header.flags & FBT_STEP_POLL)
 		result = futures__take(assembler->futures, &step, &window->late_polls[record->kind],
 				       window->cut_futures);
@@ -532,6 +554,9 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return 0;
 	case FBT_EVENT_PEER:
 		peer_table_add(&assembler->peers, (const struct fbt_peer *)event);
+		return 0;
+	case FBT_EVENT_PEER_LINK:
+		peer_table_add_link(&assembler->peers, (const struct fbt_peer_link *)event);
 		return 0;
 	case FBT_EVENT_HANG:
 		return add_hang(assembler, (const struct fbt_hang *)event);

@@ -71,6 +71,7 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_STACKS] = LAYOUT(fbt_stacks, 0),
 	[FBT_EVENT_GAP] = PROCESS_LAYOUT(fbt_gap, 0),
 	[FBT_EVENT_PEER] = PROCESS_LAYOUT(fbt_peer, 0),
+	[FBT_EVENT_PEER_LINK] = PROCESS_LAYOUT(fbt_peer_link, 0),
 	[FBT_EVENT_LOOK] = PROCESS_LAYOUT(fbt_look, 0),
 	[FBT_EVENT_LOOK_THREAD] = PROCESS_LAYOUT(fbt_look_thread, 0),
 	[FBT_EVENT_LOOKS] = LAYOUT(fbt_looks, 0),

@@ -3,8 +3,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/arith.h"
+#include "model/spins.h"
 
 static bool is_same(const struct fbt_peer *a, const struct fbt_peer *b)
 {
@@ -22,6 +25,73 @@ void peer_table_add(struct peer_table *table, const struct fbt_peer *peer)
 		}
 	}
 	table->peers[table->count++ % PEERS_KEPT] = *peer;
+}
+
+static bool is_linked(const struct peer_table *table, uint32_t tgid, uint32_t peer)
+{
+	for (size_t i = 0; i < PEER_LINKS_KEPT && i < table->link_count; i++) {
+		if (table->links[i].tgid == tgid && table->links[i].peer == peer)
+			return true;
+	}
+	return false;
+}
+
+void peer_table_add_link(struct peer_table *table, const struct fbt_peer_link *link)
+{
+	if (!is_linked(table, link->tgid, link->peer))
+		table->links[table->link_count++ % PEER_LINKS_KEPT] = *link;
+}
+
+static bool is_peer(const struct peer_table *table, uint32_t tgid)
+{
+	for (size_t i = 0; i < PEER_LINKS_KEPT && i < table->link_count; i++) {
+		if (table->links[i].peer == tgid)
+			return true;
+	}
+	return false;
+}
+
+static uint32_t longest_nr(const struct step *step)
+{
+	const struct fbt_call *longest = NULL;
+
+	vec_for_each (call, &step->calls) {
+		if (!longest || call_longest_ns(call) > call_longest_ns(longest))
+			longest = call;
+	}
+	return longest ? longest->nr : FBT_PEER_NR_UNKNOWN;
+}
+
+/* Polls of a future are not the time of one thread, and intervals are not steps. */
+void peer_table_add_step(struct peer_table *table, const struct step *step, const char *comm)
+{
+	const struct fbt_step *record = &step->record;
+	struct peer_own_step *own = &table->steps[table->step_count % PEER_STEPS_KEPT];
+	uint64_t left_ns = step_wall_ns(step);
+	struct step_parts parts;
+
+	if (!record->kind || record->header.flags & FBT_STEP_POLL || left_ns < SPIN_MIN_NS / 2 ||
+	    !is_peer(table, record->tgid))
+		return;
+	step_split(step, &parts);
+	if (!parts.known)
+		return;
+	*own = (struct peer_own_step){
+		.tgid = record->tgid,
+		.tid = record->tid,
+		.kind = record->kind,
+		.nr = longest_nr(step),
+		.throttled_periods = record->limits.throttled_periods,
+		.start_ns = record->start_ns,
+		.end_ns = record->end_ns,
+		.stop = step->stop,
+	};
+	own->delay_ns = take_u64(parts.ns[STEP_CPU_WAIT], &left_ns);
+	own->stopped_ns = take_u64(parts.ns[STEP_STOPPED], &left_ns);
+	own->cpu_ns = take_u64(not_negative(record->cpu_ns), &left_ns);
+	own->asleep_ns = left_ns;
+	snprintf(own->comm, sizeof(own->comm), "%s", comm);
+	table->step_count++;
 }
 
 static uint64_t common_ns(const struct fbt_peer *a, const struct fbt_peer *b)
@@ -54,21 +124,115 @@ static const struct fbt_peer *find_beyond(const struct peer_table *table,
 	return best;
 }
 
+static uint64_t overlap_ns(const struct peer_own_step *own, const struct fbt_step *record)
+{
+	return sub_saturating(min_u64(own->end_ns, record->end_ns),
+			      max_u64(own->start_ns, record->start_ns));
+}
+
+/* Of a part of its own step that lies in the other one, evenly. */
+static uint64_t share_of(uint64_t ns, uint64_t part_ns, uint64_t all_ns)
+{
+	return all_ns ? (uint64_t)((double)ns * ((double)part_ns / (double)all_ns)) : 0;
+}
+
+static struct fbt_peer peer_of_step(const struct peer_own_step *own, const struct fbt_step *record)
+{
+	uint64_t all_ns = own->end_ns - own->start_ns, part_ns = overlap_ns(own, record);
+	uint64_t left_ns = part_ns;
+	struct fbt_peer peer = {
+		.header = {FBT_EVENT_PEER, FBT_PEER_OF_STEP, sizeof(peer)},
+		.tgid = record->tgid,
+		.tid = record->tid,
+		.step_start_ns = record->start_ns,
+		.first_ns = max_u64(own->start_ns, record->start_ns),
+		.time_ns = min_u64(own->end_ns, record->end_ns),
+		.peer = own->tgid,
+		.peer_tid = own->tid,
+		.way = FBT_PEER_MEMORY,
+		.nr = own->nr,
+		.throttled_periods = own->throttled_periods,
+		.kind = own->kind,
+		.kind_start_ns = own->start_ns,
+	};
+
+	peer.delay_ns = take_u64(share_of(own->delay_ns, part_ns, all_ns), &left_ns);
+	peer.stopped_ns = take_u64(share_of(own->stopped_ns, part_ns, all_ns), &left_ns);
+	peer.cpu_ns = take_u64(share_of(own->cpu_ns, part_ns, all_ns), &left_ns);
+	peer.asleep_ns = left_ns;
+	if (own->stop.header.type && own->stopped_ns) {
+		peer.stop_reason = own->stop.reason;
+		peer.tracer = own->stop.tracer;
+		memcpy(peer.tracer_comm, own->stop.comm, sizeof(peer.tracer_comm));
+	}
+	memcpy(peer.comm, own->comm, sizeof(peer.comm));
+	return peer;
+}
+
+/* The step of the process that had most of its time in the other one; NULL: none had any. */
+static const struct peer_own_step *longest_in(const struct peer_table *table, uint32_t tgid,
+					      const struct fbt_step *record)
+{
+	const struct peer_own_step *longest = NULL;
+	uint64_t longest_ns = 0;
+
+	for (size_t i = 0; i < PEER_STEPS_KEPT && i < table->step_count; i++) {
+		const struct peer_own_step *own = &table->steps[i];
+
+		if (own->tgid != tgid || overlap_ns(own, record) <= longest_ns)
+			continue;
+		longest = own;
+		longest_ns = overlap_ns(own, record);
+	}
+	return longest;
+}
+
+/* With the one that it waited for itself. false: no memory. */
+static bool add_peer(const struct peer_table *table, struct step *step, const struct fbt_peer *peer)
+{
+	const struct fbt_peer *beyond = find_beyond(table, peer);
+	struct step_peer joined = {.record = *peer};
+
+	if (beyond)
+		joined.beyond = *beyond;
+	return !vec_push(&step->peers, joined);
+}
+
+static void join_own_steps(const struct peer_table *table, struct step *step)
+{
+	const struct fbt_step *record = &step->record;
+	bool is_kept = true;
+	uint32_t others = 0;
+
+	for (size_t i = 0; i < PEER_LINKS_KEPT && i < table->link_count; i++)
+		others += table->links[i].tgid == record->tgid;
+	for (size_t i = 0; others && is_kept && i < PEER_LINKS_KEPT && i < table->link_count; i++) {
+		const struct peer_own_step *own;
+		struct fbt_peer peer;
+
+		if (table->links[i].tgid != record->tgid)
+			continue;
+		own = longest_in(table, table->links[i].peer, record);
+		if (!own)
+			continue;
+		peer = peer_of_step(own, record);
+		peer.others = others - 1;
+		is_kept = add_peer(table, step, &peer);
+	}
+}
+
 void peer_table_join(const struct peer_table *table, struct step *step)
 {
 	const struct fbt_step *record = &step->record;
 
 	for (size_t i = 0; table->count && i < PEERS_KEPT; i++) {
-		const struct fbt_peer *peer = &table->peers[i], *beyond;
-		struct step_peer joined = {.record = *peer};
+		const struct fbt_peer *peer = &table->peers[i];
 
-		if (peer->header.type != FBT_EVENT_PEER || peer->tgid != record->tgid ||
-		    peer->tid != record->tid || peer->step_start_ns != record->start_ns)
-			continue;
-		beyond = find_beyond(table, peer);
-		if (beyond)
-			joined.beyond = *beyond;
-		if (vec_push(&step->peers, joined))
+		if (peer->header.type == FBT_EVENT_PEER && peer->tgid == record->tgid &&
+		    peer->tid == record->tid && peer->step_start_ns == record->start_ns &&
+		    !add_peer(table, step, peer))
 			return;
 	}
+	if (step->record.kind)
+		join_own_steps(table, step);
 }

@@ -185,6 +185,9 @@ struct window {
 	struct fbt_cost cost;
 	uint64_t steps;
 	uint64_t incomplete_steps;
+	/* Of these, whole steps of which no record was lost: */
+	uint64_t crowded_steps;	  /* more calls than are kept: step.calls_truncated */
+	uint64_t part_steps;	  /* maybe the rest of one: FBT_STEP_MAYBE_PART */
 	uint64_t skipped_records; /* of unknown types, or malformed */
 	/*
 	 * Without room: names of threads, and of code in each stack, and GPU records. No step and

@@ -59,6 +59,7 @@ bool facts_is_type(uint32_t type)
 	case FBT_EVENT_LOOKS:
 	case FBT_EVENT_EXPLAIN:
 	case FBT_EVENT_EXPLAIN_LOST:
+	case FBT_EVENT_PEER_LINK:
 		return true;
 	default:
 		return false;
@@ -87,6 +88,9 @@ static uint64_t subject(const struct fbt_header *record)
 		return ((const struct fbt_file *)record)->id;
 	case FBT_EVENT_CODE:
 		return ((const struct fbt_code *)record)->id;
+	case FBT_EVENT_PEER_LINK:
+		return process_key(((const struct fbt_peer_link *)record)->tgid,
+				   ((const struct fbt_peer_link *)record)->peer);
 	case FBT_EVENT_GPU_NAME:
 		return process_key(name->tgid, name->kind << (SUB_BITS - 1) |
 						       (name->id & ((1u << (SUB_BITS - 1)) - 1)));

@@ -474,6 +474,21 @@ static bool is_waiting(const struct peers *peers, const volatile struct fbt_slot
 	return slot->start_ns || peer_links__may_repeat(peers->links, slot->nr);
 }
 
+/* Searches on. Those that were found are told: their own steps show what they do in short waits. */
+static void search(const struct peers *peers, uint32_t tgid, struct peer_link *link)
+{
+	size_t found = link->count;
+
+	peer_link_search(link, SEARCH_NS);
+	if (link->way != FBT_PEER_MEMORY && link->way != FBT_PEER_FUTEX)
+		return;
+	for (; found < link->count; found++) {
+		struct fbt_peer_link record = {.tgid = tgid, .peer = link->processes[found].tgid};
+
+		record_send(peers->output, &record, sizeof(record), FBT_EVENT_PEER_LINK);
+	}
+}
+
 /* Returns whether peers are still searched. */
 static bool look_at_step(struct peers *peers, uint32_t index, uint64_t now_ns)
 {
@@ -499,7 +514,7 @@ static bool look_at_step(struct peers *peers, uint32_t index, uint64_t now_ns)
 	if (!link || slot->step_start_ns != step_start_ns)
 		return false;
 	if (peer_link_is_open(link))
-		peer_link_search(link, SEARCH_NS);
+		search(peers, wait.tgid, link);
 	look_at_all(peers, watch, link, via, clock_ns(CLOCK_MONOTONIC));
 	return peer_link_is_open(link);
 }
@@ -529,7 +544,7 @@ static void look_ahead(struct peers *peers, const volatile struct fbt_slot *slot
 	struct peer_link *link = peer_links__find(peers->links, &wait, now_ns);
 
 	if (link && peer_link_is_open(link))
-		peer_link_search(link, SEARCH_NS);
+		search(peers, wait.tgid, link);
 	else
 		peers->ahead[peers->ahead_count++ % AHEAD_MAX] = wait.tgid;
 }

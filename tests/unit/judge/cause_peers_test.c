@@ -320,6 +320,32 @@ static void a_peer_explains_nothing_that_was_not_seen(void **state)
 	assert_int_equal(cause_of(fixture, said), CAUSE_SLEEP);
 }
 
+/* Its own step is exact; what was sampled of the same process is not, unless it was held. */
+static void what_a_step_measured_is_better_than_samples(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_peer *seen, *measured;
+
+	spin(fixture);
+	add_peer(fixture, 8, FBT_PEER_MEMORY);
+	measured = add_peer(fixture, 8, FBT_PEER_MEMORY);
+	seen = &fixture->step.peers.items[0].record;
+	seen->kind = measured->kind = 2;
+	seen->cpu_ns = 53 * MS;
+	measured->header.flags = FBT_PEER_OF_STEP;
+	measured->asleep_ns = 53 * MS;
+	assert_int_equal(cause_of(fixture, "waited 60.0 ms (usually none) for worker (pid 8, in "
+					   "prefill), which was asleep; spun in 20,001 "
+					   "sched_yield"),
+			 CAUSE_PEER_PROCESS);
+	seen->cpu_ns = 0;
+	seen->delay_ns = 53 * MS;
+	assert_int_equal(cause_of(fixture, "waited 60.0 ms (usually none) for worker (pid 8, in "
+					   "prefill), which had no CPU; spun in 20,001 "
+					   "sched_yield"),
+			 CAUSE_PEER_PROCESS);
+}
+
 static void idle_processes_sleep_too(void **state)
 {
 	struct fixture *fixture = *state;
@@ -517,6 +543,7 @@ int main(void)
 		TEST(after_its_last_call_a_thread_may_have_waited_for_a_cpu_only),
 		TEST(the_peer_that_explains_the_wait_is_the_cause),
 		TEST(a_peer_explains_nothing_that_was_not_seen),
+		TEST(what_a_step_measured_is_better_than_samples),
 		TEST(idle_processes_sleep_too),
 		TEST(an_own_thread_that_was_held_explains_more_than_a_process_that_sleeps),
 		TEST(a_process_that_was_held_explains_more_than_one_that_works),

@@ -7,7 +7,11 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "model/peer_table.h"
+
+#define US NS_PER_US
+#define MS NS_PER_MS
 
 struct fixture {
 	struct peer_table table;
@@ -93,6 +97,116 @@ static void old_records_make_room(void **state)
 	assert_int_equal(fixture->step.peers.count, 0);
 }
 
+/* A step of the process 8, in its kind 3: computed for a half of it, without a CPU for a quarter.
+ */
+static void add_own(struct fixture *fixture, uint64_t start_ns, uint64_t end_ns)
+{
+	uint64_t ns = end_ns - start_ns;
+	const struct step step = {.record = {.header.flags = FBT_STEP_CPU_KNOWN,
+					     .tgid = 8,
+					     .tid = 80,
+					     .kind = 3,
+					     .start_ns = start_ns,
+					     .end_ns = end_ns,
+					     .thread_ns = ns,
+					     .cpu_ns = ns / 2,
+					     .run_delay_ns = ns / 4}};
+
+	peer_table_add_step(&fixture->table, &step, "worker");
+}
+
+static void link_to(struct fixture *fixture, uint32_t tgid, uint32_t peer)
+{
+	const struct fbt_peer_link link = {
+		.header.type = FBT_EVENT_PEER_LINK, .tgid = tgid, .peer = peer};
+
+	peer_table_add_link(&fixture->table, &link);
+}
+
+/* From 1 to 11 ms. */
+static void make_long(struct fixture *fixture)
+{
+	fixture->step.record.start_ns = MS;
+	fixture->step.record.end_ns = 11 * MS;
+	fixture->step.record.thread_ns = 10 * MS;
+	fixture->step.record.kind = 1;
+}
+
+static void a_linked_process_is_a_peer_by_its_own_step(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_peer *peer;
+
+	make_long(fixture);
+	link_to(fixture, 7, 8);
+	link_to(fixture, 7, 8);
+	link_to(fixture, 7, 9);
+	add_own(fixture, 2 * MS, 4 * MS);
+	add_own(fixture, 4 * MS, 10 * MS);
+	peer_table_join(&fixture->table, &fixture->step);
+	assert_int_equal(fixture->step.peers.count, 1);
+	peer = &fixture->step.peers.items[0].record;
+	assert_int_equal(peer->header.type, FBT_EVENT_PEER);
+	assert_int_equal(peer->header.flags, FBT_PEER_OF_STEP);
+	assert_int_equal(peer->step_start_ns, MS);
+	assert_int_equal(peer->peer, 8);
+	assert_int_equal(peer->peer_tid, 80);
+	assert_int_equal(peer->kind, 3);
+	assert_int_equal(peer->kind_start_ns, 4 * MS);
+	assert_int_equal(peer->first_ns, 4 * MS);
+	assert_int_equal(peer->time_ns, 10 * MS);
+	assert_int_equal(peer->cpu_ns, 3 * MS);
+	assert_int_equal(peer->delay_ns, 1500 * US);
+	assert_int_equal(peer->stopped_ns, 0);
+	assert_int_equal(peer->asleep_ns, 1500 * US);
+	assert_int_equal(peer->others, 1);
+	assert_string_equal(peer->comm, "worker");
+}
+
+static void of_a_step_that_began_before_only_the_common_part_counts(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_peer *peer;
+
+	make_long(fixture);
+	link_to(fixture, 7, 8);
+	add_own(fixture, 0, 4 * MS);
+	peer_table_join(&fixture->table, &fixture->step);
+	assert_int_equal(fixture->step.peers.count, 1);
+	peer = &fixture->step.peers.items[0].record;
+	assert_int_equal(peer->first_ns, MS);
+	assert_int_equal(peer->time_ns, 4 * MS);
+	assert_int_equal(peer->cpu_ns, 1500 * US);
+	assert_int_equal(peer->delay_ns, 750 * US);
+	assert_int_equal(peer->asleep_ns, 750 * US);
+}
+
+static void steps_of_others_do_not_count(void **state)
+{
+	struct fixture *fixture = *state;
+
+	make_long(fixture);
+	/* Before it is known that 7 may wait for it. */
+	add_own(fixture, 2 * MS, 10 * MS);
+	link_to(fixture, 6, 8);
+	add_own(fixture, 2 * MS, 10 * MS);
+	peer_table_join(&fixture->table, &fixture->step);
+	assert_int_equal(fixture->step.peers.count, 0);
+	/* Before and after the step, and too short for a wait. */
+	link_to(fixture, 7, 8);
+	fixture->table.step_count = 0;
+	add_own(fixture, 0, MS);
+	add_own(fixture, 11 * MS, 20 * MS);
+	add_own(fixture, 2 * MS, 2 * MS + 10 * US);
+	peer_table_join(&fixture->table, &fixture->step);
+	assert_int_equal(fixture->step.peers.count, 0);
+	/* An interval is no step that waits. */
+	fixture->step.record.kind = 0;
+	add_own(fixture, 2 * MS, 10 * MS);
+	peer_table_join(&fixture->table, &fixture->step);
+	assert_int_equal(fixture->step.peers.count, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -100,6 +214,9 @@ int main(void)
 		TEST(a_step_gets_the_latest_of_each_of_its_peers),
 		TEST(the_peer_of_a_peer_is_known_if_both_waited_at_once),
 		TEST(old_records_make_room),
+		TEST(a_linked_process_is_a_peer_by_its_own_step),
+		TEST(of_a_step_that_began_before_only_the_common_part_counts),
+		TEST(steps_of_others_do_not_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

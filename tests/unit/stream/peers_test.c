@@ -32,7 +32,9 @@ enum { SLOTS = 128, LOOKS = 400 };
 
 struct fixture {
 	struct shared *shared;
-	struct record_keeper keeper;
+	struct record_keeper keeper; /* all records but the links */
+	struct fbt_peer_link link;   /* the latest */
+	size_t links;
 	struct record_output output;
 	struct peers *peers;
 	volatile char *memory; /* what the child does */
@@ -81,13 +83,26 @@ static pid_t start_child(volatile char *what)
 	}
 }
 
+static void keep(void *ctx, const void *data, size_t size)
+{
+	struct fixture *fixture = ctx;
+
+	if (((const struct fbt_header *)data)->type != FBT_EVENT_PEER_LINK) {
+		keep_record(&fixture->keeper, data, size);
+		return;
+	}
+	assert_int_equal(size, sizeof(fixture->link));
+	memcpy(&fixture->link, data, size);
+	fixture->links++;
+}
+
 static int setup(void **state)
 {
 	struct fixture *fixture = shared_alloc(1, sizeof(*fixture));
 	int fds[2];
 
 	fixture->shared = shared_new(SLOTS, 1, 10);
-	fixture->output = keeper_output(&fixture->keeper);
+	fixture->output = (struct record_output){keep, fixture};
 	fixture->peers = peers__new(fixture->shared, &fixture->output, NULL, true);
 	assert_non_null(fixture->peers);
 	fixture->memory =
@@ -261,6 +276,25 @@ static void the_step_of_a_traced_peer_is_known(void **state)
 	assert_int_equal(peer->peer_tid, fixture->child);
 }
 
+/* Its own steps tell what it did in waits that are too short to be looked at. */
+static void who_shares_memory_is_told_before_a_step_is_late(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_step(fixture, 10 * MS, 0);
+	fixture->slot->start_ns = fixture->slot->step_start_ns;
+	for (int i = 0; i < LOOKS && !fixture->links; i++) {
+		peers__look(fixture->peers, clock_ns(CLOCK_MONOTONIC));
+		nanosleep(&(struct timespec){0, 5 * (long)MS}, NULL);
+		begin_step(fixture, 10 * MS, 0);
+		fixture->slot->start_ns = fixture->slot->step_start_ns;
+	}
+	assert_int_equal(fixture->links, 1);
+	assert_int_equal(fixture->link.tgid, getpid());
+	assert_int_equal(fixture->link.peer, fixture->child);
+	assert_int_equal(fixture->keeper.count, 0);
+}
+
 static void other_calls_wait_for_no_process(void **state)
 {
 	struct fixture *fixture = *state;
@@ -330,6 +364,8 @@ static void a_step_waits_for_whom_the_holder_of_its_lock_waits_for(void **state)
 	assert_int_equal(peer->way, FBT_PEER_PIPE);
 	assert_int_equal(peer->via, holder.tid);
 	assert_true(peer->asleep_ns > (peer->time_ns - peer->first_ns) / 2);
+	/* A pipe is no memory that both look at. */
+	assert_int_equal(fixture->links, 0);
 	/* The holder goes on: this is another call. */
 	count = fixture->keeper.count;
 	fixture->shared->slots[2].start_ns++;
@@ -420,6 +456,7 @@ int main(void)
 		TEST(a_process_that_is_stopped_is_seen_so),
 		TEST(a_process_that_has_done_nothing_since_the_last_wait_is_idle),
 		TEST(the_step_of_a_traced_peer_is_known),
+		TEST(who_shares_memory_is_told_before_a_step_is_late),
 		TEST(other_calls_wait_for_no_process),
 		TEST(a_step_waits_for_whom_the_holder_of_its_lock_waits_for),
 		TEST(an_end_that_the_process_holds_itself_counts_as_one_more),
