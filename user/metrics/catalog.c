@@ -72,7 +72,7 @@ RUN_METRIC(list_memory, count, run->memory_bytes)
 RUN_METRIC(list_probe_cost, ns, tally->probe_cost_ns)
 RUN_METRIC(list_write_errors, count, run->write_errors)
 
-SERIES_METRIC(list_steps, count, series->duration.count)
+SERIES_METRIC(list_steps, count, series->steps)
 SERIES_METRIC(list_durations, times, &series->duration)
 SERIES_METRIC(list_incomplete, count, series->incomplete)
 SERIES_METRIC(list_hangs, count, series->hangs)
@@ -202,8 +202,9 @@ const struct metric metric_catalog[] = {
 	{"traced", "seconds", COUNTER, "Time in which a window was open.", list_traced},
 	{"processes", "", GAUGE, "Processes that are traced in the open window.", list_processes},
 	{"steps", "", COUNTER, "Steps that have ended.", list_steps},
-	{"step_duration", "seconds", HISTOGRAM, "Time that a step took.", list_durations},
-	{"step_part", "seconds", COUNTER, "Where the time of the steps went.", list_parts},
+	{"step_duration", "seconds", HISTOGRAM,
+	 "Time that a step took, of steps whose end is known.", list_durations},
+	{"step_part", "seconds", COUNTER, "Where the time of these steps went.", list_parts},
 	{"gap_before_step", "seconds", COUNTER,
 	 "Time between a step and the one before it on the same thread.", list_gaps},
 	{"last_step_time", "seconds", GAUGE, "When the last step ended, as Unix time.",
@@ -218,7 +219,8 @@ const struct metric metric_catalog[] = {
 	 list_unsteady},
 	{"cause_steps", "", COUNTER, "Steps that were found wrong, by cause.", list_causes},
 	{"cause_extra", "seconds", COUNTER,
-	 "Time that the cause took in these steps beyond what is usual, without steps that are as "
+	 "Time that the cause took in these steps beyond what is usual, of gpu_transfer all of it; "
+	 "without steps that are as "
 	 "usual.",
 	 list_cause_times},
 	{"hangs", "", COUNTER, "Steps that were open for longer than --hang.", list_hangs},

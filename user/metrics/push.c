@@ -99,6 +99,7 @@ static void take_answer(struct metrics_push *push, uint64_t now_ns,
 	if (answer.verdict == OTLP_TAKEN) {
 		push->failures = 0;
 		push->due_ns = 0;
+		push->reason[0] = '\0';
 		if (answer.rejected_spans || answer.reason[0])
 			warn_once(push, "some metrics were rejected: ", answer.reason);
 		else if (answer.foreign)

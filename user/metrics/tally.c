@@ -174,13 +174,35 @@ static void end_step(struct metrics_series *series, const struct window *window,
 	series->last_step_ns = window__unix_ns(window, series->last_end_ns);
 }
 
+/*
+ * Whether it is known how long the step took. One that an exception has left is over when the next
+ * one begins, and an idle engine does not begin one for hours; a window's end cuts others off. In a
+ * profile readers can leave them out, but not in a sum.
+ */
+static bool is_timed(const struct step *step)
+{
+	return !step_end_is_late(step) && step->record.end != FBT_END_TRUNCATED &&
+	       step->record.end != FBT_END_EXITED;
+}
+
+/* That of steps whose calls are known is apart from that of others. */
+static void add_time(struct metrics_series *series, const struct histogram_bounds *bounds,
+		     const struct step *step)
+{
+	uint64_t *sums_ns = series->parts_ns[step_calls_known(step)];
+	struct step_parts parts;
+
+	histogram_add(&series->duration, bounds, step_total_ns(step));
+	step_split(step, &parts);
+	for (int i = 0; i < STEP_PARTS; i++)
+		sums_ns[i] = add_saturating(sums_ns[i], parts.ns[i]);
+}
+
 int metrics_tally__add_step(struct metrics_tally *tally, const struct window *window,
 			    const struct step *step)
 {
 	struct metrics_series *series =
 		touch_series(tally, window, step->record.tgid, step->record.kind);
-	bool known = step_calls_known(step);
-	struct step_parts parts;
 
 	if (!series)
 		return -ENOMEM;
@@ -190,15 +212,13 @@ int metrics_tally__add_step(struct metrics_tally *tally, const struct window *wi
 	/* PyTorch's profiler made it longer. */
 	if (step_is_profiled(step))
 		return 0;
-	histogram_add(&series->duration, &tally->bounds, step_total_ns(step));
+	series->steps++;
+	if (is_timed(step))
+		add_time(series, &tally->bounds, step);
 	if (is_other(tally, series))
 		tally->folded_steps++;
 	if (!step->complete)
 		series->incomplete++;
-	step_split(step, &parts);
-	for (int i = 0; i < STEP_PARTS; i++)
-		series->parts_ns[known][i] =
-			add_saturating(series->parts_ns[known][i], parts.ns[i]);
 	if (!(step->record.header.flags & FBT_STEP_NO_GAP))
 		series->gap_ns = add_saturating(series->gap_ns, step->record.gap_ns);
 	return 0;
@@ -221,7 +241,7 @@ int metrics_tally__add_escalation(struct metrics_tally *tally, const struct wind
 	/* One that is as usual had less work instead. */
 	if (!escalation->as_usual)
 		series->cause_extra_ns[cause->kind] =
-			add_saturating(series->cause_extra_ns[cause->kind], cause_extra_ns(cause));
+			add_saturating(series->cause_extra_ns[cause->kind], cause_cost_ns(cause));
 	return 0;
 }
 

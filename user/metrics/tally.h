@@ -27,6 +27,7 @@ struct metrics_series {
 	char rank[48]; /* "" if it is not known */
 	struct histogram duration;
 	uint64_t incomplete;
+	uint64_t steps;
 	uint64_t hangs;
 	uint64_t gap_ns;
 	uint64_t parts_ns[2][STEP_PARTS]; /* [1]: of steps whose calls are known */

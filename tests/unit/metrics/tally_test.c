@@ -64,10 +64,38 @@ static void steps_under_a_profiler_are_in_no_figure(void **state)
 	add_kind(window, 1, "decode");
 	step.record.header.flags |= FBT_STEP_PROFILED;
 	assert_int_equal(metrics_tally__add_step(tally, window, &step), 0);
+	assert_int_equal(only(tally)->steps, 0);
 	assert_int_equal(only(tally)->duration.count, 0);
 	assert_int_equal(only(tally)->parts_ns[1][STEP_OWN], 0);
 	assert_true(only(tally)->last_step_ns > 0);
 	assert_int_equal(tally->window_steps, 1);
+	window__free(window);
+	metrics_tally__free(tally);
+}
+
+static void a_time_that_is_not_known_is_in_no_sum(void **state)
+{
+	static const enum fbt_step_end ends[] = {FBT_END_UNWOUND, FBT_END_TRUNCATED,
+						 FBT_END_EXITED};
+	struct metrics_tally *tally = metrics_tally__new();
+	struct window *window = window_at(1000);
+	struct step step = step_of(ENGINE_PID, 1, 2000, 5000);
+	const struct metrics_series *series;
+
+	add_process(window, ENGINE_PID, "e", "");
+	add_kind(window, 1, "decode");
+	step.complete = true;
+	step.record.end = FBT_END_RAISED;
+	assert_int_equal(metrics_tally__add_step(tally, window, &step), 0);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		step.record.end = ends[i];
+		assert_int_equal(metrics_tally__add_step(tally, window, &step), 0);
+	}
+	series = only(tally);
+	assert_int_equal(series->steps, 4);
+	assert_int_equal(series->duration.count, 1);
+	assert_int_equal(series->duration.sum_ns, 5000);
+	assert_int_equal(series->parts_ns[1][STEP_OWN], 5000);
 	window__free(window);
 	metrics_tally__free(tally);
 }
@@ -277,6 +305,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_is_of_its_engine_and_function),
 		cmocka_unit_test(steps_under_a_profiler_are_in_no_figure),
+		cmocka_unit_test(a_time_that_is_not_known_is_in_no_sum),
 		cmocka_unit_test(only_what_says_rank_is_one),
 		cmocka_unit_test(too_many_series_are_other_and_counted),
 		cmocka_unit_test(escalations_count_by_reason_and_cause),
