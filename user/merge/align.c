@@ -485,13 +485,17 @@ static void choose_line(struct bounds *bounds)
 	bounds->offset += (low + high) / 2;
 }
 
-static void state_error(const struct bounds *bounds, struct alignment *result)
+/* Beyond the collectives that match, the drift makes the error larger. */
+static void state_error(const struct bounds *bounds, const struct trace_span *span,
+			struct alignment *result)
 {
 	const match_vec *matches = bounds->matches;
 	double low_y = -ALIGN_DRIFT_MAX - bounds->slope, high_y = ALIGN_DRIFT_MAX - bounds->slope;
 	double inside = widest(bounds, low_y, high_y);
 	double room = room_at(bounds, inside), slack = room < 0 ? -room + 1 : 0;
-	double first = matches->items[0].at, last = matches->items[matches->count - 1].at;
+	double first = fmin(matches->items[0].at, (double)(span->first_ns - result->line.from_ns));
+	double last = fmax(matches->items[matches->count - 1].at,
+			   (double)(span->last_ns - result->line.from_ns));
 	double error = 0;
 
 	low_y = last_room(bounds, inside, low_y, slack);
@@ -557,8 +561,8 @@ static enum align_why judge_matches(const struct alignment *found)
 	return ALIGN_WHY_NONE;
 }
 
-static int align_at(const collective_vec *a, const collective_vec *b, const struct place *place,
-		    double tolerance, struct alignment *result)
+static int align_at(const collective_vec *a, const collective_vec *b, const struct trace_span *span,
+		    const struct place *place, double tolerance, struct alignment *result)
 {
 	match_vec matches = {0};
 	struct bounds bounds = {.matches = &matches};
@@ -575,15 +579,16 @@ static int align_at(const collective_vec *a, const collective_vec *b, const stru
 		choose_line(&bounds);
 		result->line.offset_ns = llround(bounds.offset);
 		result->line.drift = bounds.slope;
-		state_error(&bounds, result);
+		state_error(&bounds, span, result);
 		err = find_contradictions(&bounds, &result->is_contradictory);
 	}
 	vec_free(&matches);
 	return err;
 }
 
-static bool align_common(const collective_vec *a, const collective_vec *b, bool has_guess,
-			 int64_t guess_ns, struct alignment *result)
+static bool align_common(const collective_vec *a, const collective_vec *b,
+			 const struct trace_span *span, bool has_guess, int64_t guess_ns,
+			 struct alignment *result)
 {
 	double guess = (double)guess_ns;
 	double tolerance = fmax(2 * TIMES_OFF_NS, fmin(usual_gap(a), usual_gap(b)) / 4);
@@ -596,8 +601,8 @@ static bool align_common(const collective_vec *a, const collective_vec *b, bool 
 		result->why = result->is_ambiguous ? ALIGN_WHY_PLACES : ALIGN_WHY_FEW;
 		return false;
 	}
-	result->why =
-		align_at(a, b, &place, tolerance, result) ? ALIGN_WHY_FEW : judge_matches(result);
+	result->why = align_at(a, b, span, &place, tolerance, result) ? ALIGN_WHY_FEW
+								      : judge_matches(result);
 	result->by = result->why == ALIGN_WHY_NONE ? ALIGN_COLLECTIVES : ALIGN_NOTHING;
 	return result->by == ALIGN_COLLECTIVES;
 }
@@ -637,8 +642,9 @@ static int keep_common(const collective_vec *from, const group_vec *groups, coll
 	return 0;
 }
 
-bool align_collectives(const collective_vec *a, const collective_vec *b, bool has_guess,
-		       int64_t guess_ns, struct alignment *result)
+bool align_collectives(const collective_vec *a, const collective_vec *b,
+		       const struct trace_span *span, bool has_guess, int64_t guess_ns,
+		       struct alignment *result)
 {
 	group_vec groups_a = {0}, groups_b = {0};
 	collective_vec kept_a = {0}, kept_b = {0};
@@ -651,7 +657,7 @@ bool align_collectives(const collective_vec *a, const collective_vec *b, bool ha
 		err = list_groups(b, &groups_b);
 	/* Groups that only one trace tells of say nothing. */
 	if (!err && (!groups_a.count || !groups_b.count)) {
-		is_found = align_common(a, b, has_guess, guess_ns, result);
+		is_found = align_common(a, b, span, has_guess, guess_ns, result);
 		goto out;
 	}
 	if (!err)
@@ -659,7 +665,7 @@ bool align_collectives(const collective_vec *a, const collective_vec *b, bool ha
 	if (!err)
 		err = keep_common(b, &groups_a, &kept_b);
 	if (!err)
-		is_found = align_common(&kept_a, &kept_b, has_guess, guess_ns, result);
+		is_found = align_common(&kept_a, &kept_b, span, has_guess, guess_ns, result);
 	if (!err && min_u64(kept_a.count, kept_b.count) < MATCHED_MIN &&
 	    min_u64(a->count, b->count) >= MATCHED_MIN)
 		result->why = ALIGN_WHY_GROUPS;

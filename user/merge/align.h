@@ -22,6 +22,7 @@ struct collective {
 	int64_t end_ns;
 	uint32_t name;	 /* equal for the same operation, or step function, in all traces */
 	uint32_t number; /* of the collective's process group, or of the step; 0: not known */
+	bool is_cut;	 /* of a step: when it ended is not known */
 };
 
 typedef VEC(struct collective) collective_vec;
@@ -31,6 +32,12 @@ struct clock_line {
 	int64_t from_ns;
 	int64_t offset_ns;
 	double drift; /* seconds per second */
+};
+
+/* From the first event of a trace to the end of the last one, by its own clock. */
+struct trace_span {
+	int64_t first_ns;
+	int64_t last_ns;
 };
 
 enum align_by { ALIGN_REFERENCE, ALIGN_COLLECTIVES, ALIGN_WALL_CLOCK, ALIGN_NOTHING };
@@ -51,7 +58,7 @@ struct alignment {
 	struct clock_line line;
 	uint64_t matched;   /* collectives that were found in both */
 	uint64_t compared;  /* of one trace, in the time of both: of the one with more */
-	uint64_t error_ns;  /* of ALIGN_COLLECTIVES: the estimate is no further off, see slack_ns */
+	uint64_t error_ns;  /* of ALIGN_COLLECTIVES: no time is further off, see slack_ns */
 	double drift_error; /* the same of the drift */
 	/*
 	 * By how much bounds had to be widened so that any line is within them: what the traces'
@@ -76,12 +83,14 @@ struct alignment {
 #define ALIGN_MATCHED_PERCENT 95
 
 /*
- * Both are sorted by end. guess_ns: about the offset, by the wall clocks; has_guess: it is known.
- * false: result->why; of the rest, *result then only has is_ambiguous, matched and compared. Takes
- * at most time proportional to a + b, times a constant.
+ * Both are sorted by end. span: of the trace of b, in all of which the stated error holds.
+ * guess_ns: about the offset, by the wall clocks; has_guess: it is known. false: result->why; of
+ * the rest, *result then only has is_ambiguous, matched and compared. Takes at most time
+ * proportional to a + b, times a constant.
  */
-bool align_collectives(const collective_vec *a, const collective_vec *b, bool has_guess,
-		       int64_t guess_ns, struct alignment *result);
+bool align_collectives(const collective_vec *a, const collective_vec *b,
+		       const struct trace_span *span, bool has_guess, int64_t guess_ns,
+		       struct alignment *result);
 
 /* Whether error_ns holds: a place may be the wrong one, or the collectives not the same ones. */
 static inline bool alignment_error_known(const struct alignment *alignment)

@@ -136,13 +136,27 @@ static int take_name(struct gather_process *process, const struct source_event *
 	return 0;
 }
 
+/* The window ended in the step, or an exception left it: it then ends where the next one begins. */
+static bool is_cut(const struct source_event *event)
+{
+	static const char *const ends[] = {"truncated", "unwound", "exited"};
+	const char *end = text_arg(event, "end");
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if (!strcmp(end, ends[i]))
+			return true;
+	}
+	return false;
+}
+
 static int take_span(struct gather_file *file, span_vec *spans, const struct source_event *event,
 		     uint32_t name, uint32_t number)
 {
 	struct collective span = {.begin_ns = event->ts_ns,
 				  .end_ns = event->ts_ns + event->dur_ns,
 				  .name = name,
-				  .number = number};
+				  .number = number,
+				  .is_cut = is_cut(event)};
 
 	if (file->spans >= GATHER_SPANS_MAX) {
 		file->left_out++;
@@ -208,11 +222,24 @@ static int take_step(struct gather_file *file, struct gather_process *process,
 
 	if (err)
 		return err;
+	/* Intervals begin when their window does, which is no work that ranks do together. */
+	if (!strcmp(text_arg(event, "step_source"), "interval"))
+		return 0;
 	if (collective_is("step", function, &kind))
 		return take_span(file, &process->collectives, event, kind, group_of(event));
 	/* A name of PyTorch's has a number, which is the same in all ranks. */
 	return take_span(file, &process->steps, event, hash_text(HASH_BEGIN, function),
 			 step_number(event));
+}
+
+static void widen(struct trace_span *span, const struct source_event *event)
+{
+	int64_t end_ns = event->ts_ns + (event->phase == 'X' ? event->dur_ns : 0);
+
+	if (event->ts_ns < span->first_ns)
+		span->first_ns = event->ts_ns;
+	if (end_ns > span->last_ns)
+		span->last_ns = end_ns;
 }
 
 static int take_event(void *ctx, const struct source_event *event)
@@ -227,8 +254,8 @@ static int take_event(void *ctx, const struct source_event *event)
 		return err;
 	if (event->phase == 'M')
 		return take_name(process, event);
-	if (event->has_time && (event->ts_ns < file->first_ns))
-		file->first_ns = event->ts_ns;
+	if (event->has_time)
+		widen(&file->span, event);
 	if (event->phase != 'X')
 		return 0;
 	process->is_host = process->is_host || is_on_cpu(event);
@@ -258,10 +285,10 @@ int gather_read(struct gather_file *file, const char *path, char error[SOURCE_ER
 	struct source_taker taker = {take_event, &gathering};
 	int err;
 
-	*file = (struct gather_file){.path = path, .first_ns = INT64_MAX};
+	*file = (struct gather_file){.path = path, .span = {INT64_MAX, INT64_MIN}};
 	err = source_read(path, &taker, &file->facts, error);
-	if (file->first_ns == INT64_MAX)
-		file->first_ns = 0;
+	if (file->span.first_ns == INT64_MAX)
+		file->span = (struct trace_span){0, 0};
 	vec_for_each (process, &file->processes) {
 		sort_spans(&process->collectives);
 		sort_spans(&process->steps);
@@ -327,7 +354,8 @@ void gather_convert(struct gather_file *file)
 		convert(&file->alignment.line, &process->collectives);
 		convert(&file->alignment.line, &process->steps);
 	}
-	file->first_ns = clock_line_apply(&file->alignment.line, file->first_ns);
+	file->span.first_ns = clock_line_apply(&file->alignment.line, file->span.first_ns);
+	file->span.last_ns = clock_line_apply(&file->alignment.line, file->span.last_ns);
 }
 
 void gather_number(struct gather_file *files, size_t count)

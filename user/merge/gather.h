@@ -30,10 +30,10 @@ struct gather_file {
 	const char *path; /* borrowed */
 	struct source_facts facts;
 	VEC(struct gather_process) processes;
-	size_t last; /* index of the process of the last event */
-	int64_t first_ns;
-	uint64_t spans;	   /* kept */
-	uint64_t left_out; /* collectives and steps beyond the limit */
+	size_t last;		/* index of the process of the last event */
+	struct trace_span span; /* all of it */
+	uint64_t spans;		/* kept */
+	uint64_t left_out;	/* collectives and steps beyond the limit */
 	struct alignment alignment;
 };
 

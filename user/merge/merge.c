@@ -69,7 +69,8 @@ static void align(struct gather_file *first, struct gather_file *file)
 	bool has_guess = wall_offset(first, file, &guess_ns);
 
 	if (a && b &&
-	    align_collectives(&a->collectives, &b->collectives, has_guess, guess_ns, &found)) {
+	    align_collectives(&a->collectives, &b->collectives, &file->span, has_guess, guess_ns,
+			      &found)) {
 		*alignment = found;
 		return;
 	}
@@ -151,8 +152,8 @@ static int align_all(struct merge *merge)
 	merge->base_ns = INT64_MAX;
 	for (size_t i = 0; i < merge->count; i++) {
 		gather_convert(&files[i]);
-		if (files[i].first_ns < merge->base_ns)
-			merge->base_ns = files[i].first_ns;
+		if (files[i].span.first_ns < merge->base_ns)
+			merge->base_ns = files[i].span.first_ns;
 	}
 	return 0;
 }

@@ -269,6 +269,7 @@ static bool make_round(const struct rounds *rounds, struct gather_file *files,
 	const struct collective *span =
 		&spans_of(rounds, files, &rounds->ranks.items[lead->rank])->items[index];
 	struct round ends = {.is_end = true};
+	bool ends_known = true;
 	uint32_t members = 0;
 
 	*round = (struct round){0};
@@ -284,10 +285,11 @@ static bool make_round(const struct rounds *rounds, struct gather_file *files,
 			return false;
 		widen(round, i, spans->items[at - 1].begin_ns);
 		widen(&ends, i, spans->items[at - 1].end_ns);
+		ends_known &= !spans->items[at - 1].is_cut;
 		members++;
 	}
 	/* All end a collective at the same time, so only its begin tells who was late. */
-	if (!rounds->of_collectives &&
+	if (!rounds->of_collectives && ends_known &&
 	    ends.last_ns - ends.first_ns > round->last_ns - round->first_ns)
 		*round = ends;
 	return members > 1;

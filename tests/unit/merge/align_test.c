@@ -38,7 +38,10 @@ static void add(struct world *world, collective_vec *to, int64_t begin_ns, int64
 {
 	if (random_below(world, 100) < world->lost_percent)
 		return;
-	assert_int_equal(vec_push(to, ((struct collective){begin_ns, end_ns, name, world->group})),
+	assert_int_equal(vec_push(to, ((struct collective){.begin_ns = begin_ns,
+							   .end_ns = end_ns,
+							   .name = name,
+							   .number = world->group})),
 			 0);
 }
 
@@ -70,6 +73,17 @@ static void clear(struct world *world)
 {
 	vec_free(&world->a);
 	vec_free(&world->b);
+}
+
+/* The second trace has nothing before and after its collectives. */
+static bool find(const collective_vec *a, const collective_vec *b, bool has_guess, int64_t guess_ns,
+		 struct alignment *found)
+{
+	struct trace_span span = {0, 0};
+
+	if (b->count)
+		span = (struct trace_span){b->items[0].end_ns, b->items[b->count - 1].end_ns};
+	return align_collectives(a, b, &span, has_guess, guess_ns, found);
 }
 
 /* How far a line is off at a time of b. */
@@ -113,7 +127,7 @@ static void the_clock_is_found_within_the_error(void **state)
 
 		lost += world.lost_percent != 0;
 		make(&world, 1500, (int)seed % 11 * 40);
-		assert_true(align_collectives(&world.a, &world.b, false, 0, &found));
+		assert_true(find(&world.a, &world.b, false, 0, &found));
 		assert_false(found.is_ambiguous);
 		assert_true(alignment_error_known(&found));
 		expect_found(&world, &found);
@@ -122,6 +136,32 @@ static void the_clock_is_found_within_the_error(void **state)
 		clear(&world);
 	}
 	assert_true(lost > 50);
+}
+
+/* The collectives of the first second say little of the clock a minute later, and that is said. */
+static void the_error_holds_in_all_of_the_trace(void **state)
+{
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct world world = {.seed = seed,
+				      .offset_ns = -7000000,
+				      .drift = 20e-6,
+				      .step_ns = 900000,
+				      .jitter_ns = 600000,
+				      .wake_ns = 300000};
+		struct trace_span span = {0, 60000000000};
+		struct alignment found, near;
+
+		make(&world, 500, 0);
+		assert_true(find(&world.a, &world.b, false, 0, &near));
+		assert_true(align_collectives(&world.a, &world.b, &span, false, 0, &found));
+		expect_found(&world, &found);
+		assert_true(off_by(&world, &found.line, span.first_ns) <=
+			    (int64_t)found.error_ns + 2);
+		assert_true(off_by(&world, &found.line, span.last_ns) <=
+			    (int64_t)found.error_ns + 2);
+		assert_true(found.error_ns > 2 * near.error_ns);
+		clear(&world);
+	}
 }
 
 /* CUPTI's clock is off by microseconds: the bounds contradict each other, which is said. */
@@ -136,7 +176,7 @@ static void wrong_times_widen_the_error(void **state)
 	struct alignment found;
 
 	make(&world, 1500, 10);
-	assert_true(align_collectives(&world.a, &world.b, false, 0, &found));
+	assert_true(find(&world.a, &world.b, false, 0, &found));
 	assert_true(found.slack_ns > 1000);
 	/* They might as well be others. */
 	assert_false(alignment_error_known(&found));
@@ -162,14 +202,14 @@ static void collectives_that_are_all_alike_need_a_guess(void **state)
 		span->begin_ns -= 200000;
 	vec_for_each (span, &world.b)
 		span->begin_ns -= 200000;
-	assert_false(align_collectives(&world.a, &world.b, false, 0, &found));
+	assert_false(find(&world.a, &world.b, false, 0, &found));
 	assert_true(found.is_ambiguous);
-	assert_true(align_collectives(&world.a, &world.b, true, 40300000, &found));
+	assert_true(find(&world.a, &world.b, true, 40300000, &found));
 	assert_true(found.is_ambiguous);
 	assert_false(alignment_error_known(&found));
 	expect_found(&world, &found);
 	/* By a guess that is wrong it is wrong, so no error can be stated. */
-	assert_true(align_collectives(&world.a, &world.b, true, 36700000, &found));
+	assert_true(find(&world.a, &world.b, true, 36700000, &found));
 	assert_true(found.is_ambiguous);
 	assert_true(off_by(&world, &found.line, world.b.items[500].end_ns) > 2000000);
 	assert_false(alignment_error_known(&found));
@@ -184,9 +224,9 @@ static void strangers_have_no_common_clock(void **state)
 
 	make(&world, 500, 0);
 	make(&other, 500, 0);
-	assert_false(align_collectives(&world.a, &other.b, false, 0, &found));
+	assert_false(find(&world.a, &other.b, false, 0, &found));
 	assert_int_equal(found.by, ALIGN_NOTHING);
-	assert_false(align_collectives(&world.a, &(collective_vec){0}, true, 0, &found));
+	assert_false(find(&world.a, &(collective_vec){0}, true, 0, &found));
 	clear(&world);
 	clear(&other);
 }
@@ -217,7 +257,7 @@ static void nodes_in_the_same_rhythm_have_no_common_clock(void **state)
 
 		make_node(&world, &world.a, 5000 * (int64_t)(1 + seed % 12), 0);
 		make_node(&world, &world.b, 5000 * (int64_t)(1 + seed % 12), 0);
-		assert_false(align_collectives(&world.a, &world.b, true, 0, &found));
+		assert_false(find(&world.a, &world.b, true, 0, &found));
 		assert_int_equal(found.by, ALIGN_NOTHING);
 		assert_int_not_equal(found.why, ALIGN_WHY_NONE);
 		clear(&world);
@@ -247,7 +287,7 @@ static void stages_of_a_pipeline_have_no_known_error(void **state)
 				}
 			}
 		}
-		(void)align_collectives(&world.a, &world.b, true, 0, &found);
+		(void)find(&world.a, &world.b, true, 0, &found);
 		assert_false(alignment_error_known(&found));
 		clear(&world);
 	}
@@ -260,15 +300,15 @@ static void only_collectives_of_the_same_group_match(void **state)
 	struct alignment found;
 
 	make(&world, 500, 0);
-	assert_true(align_collectives(&world.a, &world.b, false, 0, &found));
+	assert_true(find(&world.a, &world.b, false, 0, &found));
 	vec_for_each (span, &world.b)
 		span->number = 8;
-	assert_false(align_collectives(&world.a, &world.b, true, 0, &found));
+	assert_false(find(&world.a, &world.b, true, 0, &found));
 	assert_int_equal(found.why, ALIGN_WHY_GROUPS);
 	/* Not known in one of the traces. */
 	vec_for_each (span, &world.b)
 		span->number = 0;
-	assert_true(align_collectives(&world.a, &world.b, false, 0, &found));
+	assert_true(find(&world.a, &world.b, false, 0, &found));
 	clear(&world);
 }
 
@@ -298,7 +338,7 @@ static void collectives_of_other_groups_are_passed(void **state)
 	make_node(&world, &world.b, 20000, 2);
 	vec_sort(&world.a, compare_ends);
 	vec_sort(&world.b, compare_ends);
-	assert_true(align_collectives(&world.a, &world.b, false, 0, &found));
+	assert_true(find(&world.a, &world.b, false, 0, &found));
 	assert_int_equal(found.matched, shared);
 	expect_found(&world, &found);
 	clear(&world);
@@ -314,7 +354,7 @@ static void the_place_may_be_late_in_a_long_trace(void **state)
 	struct alignment found;
 
 	make(&world, 120000, 118500);
-	assert_true(align_collectives(&world.b, &world.a, false, 0, &found));
+	assert_true(find(&world.b, &world.a, false, 0, &found));
 	assert_false(found.is_ambiguous);
 	assert_true(found.matched * 100 >= world.b.count * 95);
 	assert_true(llabs(found.line.offset_ns + world.offset_ns) <= (int64_t)found.error_ns + 2);
@@ -328,7 +368,7 @@ static void times_at_the_ends_of_their_range_do_no_harm(void **state)
 
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(vec_push(&a, ((struct collective){0, INT64_MAX / 4, 1, 0})), 0);
-	(void)align_collectives(&a, &a, true, 0, &found);
+	(void)find(&a, &a, true, 0, &found);
 	vec_free(&a);
 }
 
@@ -354,6 +394,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_clock_is_found_within_the_error),
+		cmocka_unit_test(the_error_holds_in_all_of_the_trace),
 		cmocka_unit_test(wrong_times_widen_the_error),
 		cmocka_unit_test(collectives_that_are_all_alike_need_a_guess),
 		cmocka_unit_test(strangers_have_no_common_clock),

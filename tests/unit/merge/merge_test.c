@@ -264,6 +264,24 @@ static void steps_of_windows_that_began_at_different_times_are_compared(void **s
 	assert_non_null(strstr(fixture->table, "left out: 22 "));
 }
 
+/* Without a step function, the windows began 30 ms apart. */
+static void intervals_are_no_steps_that_ranks_make_together(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int rank = 0; rank < 2; rank++) {
+		FILE *out = begin_trace(fixture, rank);
+
+		for (int i = 0; i < 40; i++)
+			put(out, "step", "interval", 100 + rank, 0,
+			    1000 + 100000 * i + 30000 * rank, 100000,
+			    "\"step\":%d,\"step_source\":\"interval\"", 1 + i);
+		end_trace(out);
+	}
+	merge(fixture);
+	assert_non_null(strstr(fixture->table, "no steps or collectives of two ranks"));
+}
+
 /* What the worst of the late ranks did, as the merged trace says. */
 static const char *meanwhile(const struct fixture *fixture)
 {
@@ -500,6 +518,7 @@ int main(void)
 		TEST(collectives_of_other_ranks_give_no_clock),
 		TEST(a_place_that_is_guessed_has_no_error),
 		TEST(steps_of_windows_that_began_at_different_times_are_compared),
+		TEST(intervals_are_no_steps_that_ranks_make_together),
 		TEST(calls_of_threads_that_run_no_steps_are_not_what_it_did),
 		TEST(slices_that_touch_do_so_in_spite_of_a_drift),
 		TEST(a_device_belongs_to_the_only_process_that_runs_on_a_cpu),

@@ -207,6 +207,28 @@ static void steps_are_compared_where_no_collective_is_common(void **state)
 	assert_int_equal(count_late(fixture, 3), TURNS);
 }
 
+/* The windows of the ranks end 300 ms apart, in a step of each that hangs. */
+static void where_a_step_was_cut_off_only_its_begin_tells(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct round *last;
+
+	for (int i = 0; i < 2; i++) {
+		span_vec *steps = &process_of(fixture, i)->steps;
+
+		for (int64_t us = 1000; us < 1000 + 1000 * TURNS; us += 1000)
+			add(steps, (uint32_t)us, us + 20 * i, us + 500 + 20 * i);
+		add(steps, 77, 20000 + 20 * i, 1000000 + 300000 * i);
+		steps->items[steps->count - 1].is_cut = true;
+	}
+	assert_int_equal(rounds_find(&fixture->rounds, fixture->files, 2), 0);
+	assert_int_equal(fixture->rounds.rounds.count, TURNS + 1);
+	last = &fixture->rounds.rounds.items[TURNS];
+	assert_int_equal(last->step, 77);
+	assert_false(last->is_end);
+	assert_int_equal(round_spread(last), 20 * NS_PER_US);
+}
+
 /* Steps of 1 ms, one right after the other, from a turn to another. */
 static void run_steps(struct fixture *fixture, int rank, int from, int to, int64_t late_us)
 {
@@ -366,6 +388,7 @@ int main(void)
 		TEST(without_groups_all_ranks_take_part),
 		TEST(where_a_rank_names_no_groups_all_ranks_take_part),
 		TEST(steps_are_compared_where_no_collective_is_common),
+		TEST(where_a_step_was_cut_off_only_its_begin_tells),
 		TEST(a_trace_may_begin_a_step_later),
 		TEST(the_late_step_is_not_taken_for_the_next_one),
 		TEST(a_rank_that_is_late_twice_keeps_its_steps),
