@@ -182,4 +182,23 @@ else
 	echo "not ok - diff: of two arguments neither is the size: $sizes"
 	status=1
 fi
+
+# With --flag each process tells of the same window, and of the same losses. One had no steps.
+make flags "$plain"'
+line("lost calls=12")
+for i in range(1000): step(1000)
+'
+for pid in 7 8 9; do
+	[ $pid = 9 ] && last=8000 || last=7000
+	grep -v step_prof "$work/flags.jsonl" | sed "s/\"tag\":\"[^\"]*\"/\"tag\":\"pid${pid}_176410800$last\"/"
+done >"$work/ends"
+cat "$work/flags.jsonl" "$work/ends" >"$work/flag.jsonl"
+told=$("$tool" diff "$work/flag.jsonl" "$work/flags.jsonl" --report json 2>/dev/null |
+	grep -o '"\(windows\|lost\)":[0-9]*' | head -2 | tr '\n' ' ')
+if [ "$told" = '"windows":3 "lost":36 ' ]; then
+	echo 'ok - diff: a window of several processes counts once'
+else
+	echo "not ok - diff: a window of several processes counts once: $told"
+	status=1
+fi
 exit $status

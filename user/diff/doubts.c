@@ -173,9 +173,22 @@ static int doubt_moved(struct result *result)
 	return err;
 }
 
+/* The argument that --class-by names is one of no function: a typo, or it was not recorded. */
+static bool lacks_argument(const struct side *side)
+{
+	if (!side->class_by || !*side->class_by)
+		return false;
+	vec_for_each (kind, &side->kinds) {
+		if ((*kind)->argument)
+			return false;
+	}
+	return true;
+}
+
 /* Whether size is known, and what that means, is told once. */
 static int doubt_sizes(struct result *result)
 {
+	const struct side *side = result->sides[lacks_argument(result->sides[0]) ? 0 : 1];
 	bool by_work = false, is_cut = false;
 	int err = 0;
 
@@ -183,7 +196,12 @@ static int doubt_sizes(struct result *result)
 		by_work |= !class->argument;
 		is_cut |= class->is_cut;
 	}
-	if (by_work)
+	if (lacks_argument(side))
+		err = result__doubt(result, true,
+				    "no step of %s has the argument %s (--class-by), so classes "
+				    "are by work (own code)",
+				    side_names[side != result->sides[0]], side->class_by);
+	else if (by_work)
 		err = result__doubt(
 			result, false,
 			"what steps had to do is not known, so classes are by work (own "

@@ -18,6 +18,10 @@ struct from_profile {
 	struct side *side;
 	uint64_t last_step; /* number of the step that was read last */
 	uint64_t steps_since_end;
+	/* Of the latest window, however many processes tell it. */
+	char window_time[24];
+	uint64_t window_ns;
+	uint64_t window_lost;
 };
 
 static bool is_wanted(const char *name)
@@ -165,14 +169,41 @@ static uint64_t count_lost(struct json_object *shape)
 	json_object_object_foreach(shape, key, value)
 	{
 		(void)value;
-		if ((!strncmp(key, "lost_", 5) || !strcmp(key, "skipped_records")) &&
-		    profile_uint(shape, key, &count))
+		if (!strncmp(key, "lost_", 5) && profile_uint(shape, key, &count))
 			sum = add_saturating(sum, count);
 	}
 	return sum;
 }
 
-static int set_facts(struct side *side, const struct profile_event *event)
+/*
+ * With --flag each process has a window of its own in the profile, and all of one time tell the
+ * same losses. Their tags differ only in the process: "pid4711_1764108000000".
+ */
+static void count_window(struct from_profile *self, struct json_object *shape, uint64_t ns)
+{
+	struct side *side = self->side;
+	const char *tag = profile_string(shape, "tag");
+	const char *time = tag ? strrchr(tag, '_') : NULL;
+	uint64_t lost = count_lost(shape), skipped = 0;
+	bool is_same = time && !strncmp(tag, "pid", 3) && !strcmp(time, self->window_time);
+
+	if (!is_same) {
+		side->windows++;
+		self->window_lost = self->window_ns = 0;
+	}
+	side->windows_ns = add_saturating(side->windows_ns, sub_saturating(ns, self->window_ns));
+	side->lost = add_saturating(side->lost, sub_saturating(lost, self->window_lost));
+	self->window_ns = max_u64(self->window_ns, ns);
+	self->window_lost = max_u64(self->window_lost, lost);
+	snprintf(self->window_time, sizeof(self->window_time), "%s", time ? time : "");
+	/* Each could not read records of its own. */
+	if (profile_uint(shape, "skipped_records", &skipped))
+		side->lost = add_saturating(side->lost, skipped);
+}
+
+/* has_steps: since the window before; without any it is not known whether there were GPU records.
+ */
+static int set_facts(struct side *side, const struct profile_event *event, bool has_steps)
 {
 	static const struct {
 		const char *key;
@@ -195,7 +226,8 @@ static int set_facts(struct side *side, const struct profile_event *event)
 			profile_string(rows[i].in_envelope ? event->envelope : event->shape,
 				       rows[i].key));
 	profile_bool(event->shape, "gpu_strict", &is_strict);
-	err = err ? err : side__set_fact(side, FACT_GPU, side_gpu_fact(side, is_strict));
+	if (has_steps)
+		err = err ? err : side__set_fact(side, FACT_GPU, side_gpu_fact(side, is_strict));
 	side->has_gpu = false;
 	if (err || !profile_uint(event->envelope, "concurrency", &count))
 		return err;
@@ -208,19 +240,17 @@ static int take_window(struct from_profile *self, const struct profile_event *ev
 	struct side *side = self->side;
 	double percent = 0;
 	uint64_t ns = 0;
-	bool cut_off = false;
+	bool cut_off = false, has_steps = self->steps_since_end;
 
 	self->steps_since_end = 0;
-	side->windows++;
 	get_ns(event->stage_us, "total", &ns);
-	side->windows_ns = add_saturating(side->windows_ns, ns);
-	side->lost = add_saturating(side->lost, count_lost(event->shape));
+	count_window(self, event->shape, ns);
 	profile_bool(event->shape, "cut_off", &cut_off);
 	side->cut_off += cut_off;
 	if (profile_double(event->shape, "sampled_percent", &percent) && percent > 0 &&
 	    (side->sampled_percent == 0 || percent < side->sampled_percent))
 		side->sampled_percent = percent;
-	return set_facts(side, event);
+	return set_facts(side, event, has_steps);
 }
 
 static int take_event(void *ctx, const struct profile_event *event)
