@@ -61,6 +61,17 @@ static size_t count_armed(const struct guest *guest)
 	return count;
 }
 
+/* Of these, the one whose next call has to stop PyTorch's profiler. */
+static size_t count_needed(const struct guest *guest)
+{
+	size_t count = 0;
+
+	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++)
+		count += guest->slots[i].own_count && !guest->slots[i].is_pinned &&
+			 python_torch_needs(guest, i);
+	return count;
+}
+
 static uint64_t since(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
@@ -239,12 +250,23 @@ static void end_lease(struct guest *guest)
 	after = count_armed(guest);
 	/* A tool that was only late has to have the others armed again. */
 	guest->page->lapses += after < before;
-	/* PyTorch's profiler is on: its function stays armed until a call of it has stopped it. */
-	if (after)
+	/*
+	 * While PyTorch's profiler is on, its function stays armed until a call of it has stopped
+	 * it. The next tool may have the others: that call may never come.
+	 */
+	if (after > count_needed(guest))
 		return;
 	/* The next tool may have taken the page as soon as nothing was armed. */
 	__atomic_compare_exchange_n(&guest->page->tool, &tool, 0, false, __ATOMIC_ACQ_REL,
 				    __ATOMIC_ACQUIRE);
+}
+
+/* Nothing is left to be done but what a call of the program does, which may never come. */
+static bool waits_for_call(const struct guest *guest)
+{
+	return !__atomic_load_n(&guest->page->tool, __ATOMIC_ACQUIRE) &&
+	       !python_torch_is_observed(&guest->torch) &&
+	       count_armed(guest) == count_needed(guest);
 }
 
 /* The tool's window has ended, and no step may come for long. */
@@ -295,7 +317,7 @@ static void *run(void *arg)
 			serve(guest, order);
 		if (is_torch_over(guest))
 			end_torch(guest);
-		if (is_held && is_lease_over(guest))
+		if (is_held && is_lease_over(guest) && !waits_for_call(guest))
 			end_lease(guest);
 		if (!guest__is_alive(guest))
 			break;

@@ -281,6 +281,27 @@ end killed
 is 'killed: stopped, and not saved' "$(calls)" "${names% save}"
 fact 'killed: memory is given back' "T['files'] == []"
 
+# The same while the engine makes no steps, so that no call stops the profiler: its function stays armed, and the next
+# tool has the other one.
+start new
+open_window 1
+await step 20
+touch "$TMP/idle"
+await idle
+kill -KILL "$TOOL"
+wait "$TOOL" 2>/dev/null
+sleep 6
+run_waiting -p "$ENGINE" --python=inject --step 'py:__main__:Engine.step' --step 'py:__main__:Engine.forward'
+open_window 1
+rm "$TMP/idle"
+wait_for_step 20
+close_window 1
+lacks 'killed while idle: the next tool is not refused' "$OUT.err" 'steps of another tracer'
+about '*' 'sorted({s["kind"] for s in S})' >"$TMP/kinds"
+has 'killed while idle: it has the other function' "$TMP/kinds" 'Engine.forward'
+end 'killed while idle'
+is 'killed while idle: stopped by the next call, and not saved' "$(calls)" "${names% save}"
+
 # The tool has no CPU for longer than its lease, in a window whose step hangs: the profiler's function stays armed
 # until that step ends, and the other one is armed again.
 start new

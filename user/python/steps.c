@@ -321,10 +321,10 @@ static int resolve(const struct python_steps *steps, struct engine *engine, bool
 	return err;
 }
 
-/* The library has let go of all functions, and of the order. */
+/* The library has let go of all. New functions are found later: they are to be probed first. */
 static void ask_again(const struct python_steps *steps, struct engine *engine)
 {
-	write_wishes(steps, engine, true);
+	write_wishes(steps, engine, !engine->has_placed);
 	(void)ask(engine, FBT_PYTHON_RESOLVE);
 }
 
