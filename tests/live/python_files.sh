@@ -63,6 +63,12 @@ is_let_go()
 	! is_held "$1"
 }
 
+# shellcheck disable=SC2317,SC2329 # called by name
+is_over()
+{
+	! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null
+}
+
 # has_links NUMBER: the tool has so many
 # shellcheck disable=SC2317,SC2329 # called by name
 has_links()
@@ -122,6 +128,21 @@ for number in 1 2 3 4; do
 	holds "interpreter $number is let go of" wait_for 60 is_let_go $number
 done
 is 'and no probes are left' "$(count_links "$TOOL")" "$none"
+
+# One that is written anew in place, as cp does: the next process would get the old probes in its new code.
+run 2
+holds 'interpreter 2 is looked at once more' wait_for 60 is_held 2
+await_probes
+kill "$CHILD"
+wait_for 30 is_over "$CHILD"
+cat "$python" >"$TMP/2/$name"
+holds 'one that is written anew: that is said' wait_for 30 grep -q "/2/$name was written anew in place" "$OUT.err"
+holds 'and its probes are gone, before an unused file is let go of' wait_for 5 has_links "$none"
+run 2
+holds 'it is looked at again' wait_for 60 is_held 2
+await_probes
+is 'and has as many as before' "$(count_links "$TOOL")" "$links"
+echo "$CHILD" >&7
 exec 7>&-
 wait "$ENGINE"
 end_tool

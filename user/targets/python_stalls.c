@@ -8,8 +8,10 @@
 #include "base/arith.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "kernel/traced.h"
 #include "kernel/uprobes.h"
 #include "python/interpreter.h"
+#include "steps/image.h"
 
 /*
  * What the probes of one collection cost, measured on 6.18 in a virtual machine: USDT probes are on
@@ -18,6 +20,8 @@
 #define USDT_COST_NS   2000
 #define SYMBOL_COST_NS 10000
 #define TURN_NS	       NS_PER_S
+/* Without a change for so long, the next one is another writing. */
+#define SETTLED_NS NS_PER_S
 /* How long a file is kept that no process uses: removing its probes takes tens of milliseconds. */
 #define UNUSED_NS (10 * NS_PER_S)
 
@@ -40,6 +44,7 @@ struct runtime {
 /* A file that has an interpreter in it. */
 struct interpreter_file {
 	struct python_interpreter *interpreter;
+	struct file_stamp stamp;
 	bool is_probed;	       /* in all processes */
 	struct uprobes *links; /* for that; NULL: none */
 	uint64_t unused_ns;    /* since when no process uses it; 0: one does */
@@ -51,9 +56,10 @@ struct python_stalls {
 	VEC(struct runtime) runtimes;
 	struct uprobes *links; /* for all processes, until they are given to their file */
 	uint64_t turn_ns;
-	uint64_t collections; /* as of the last turn */
-	uint64_t released_ns; /* the cost of each with the dearest file that was released */
-	uint32_t cost_ns;     /* of each; 0: their probes were not switched off */
+	uint64_t rewritten_ns; /* when a file was last seen to have changed */
+	uint64_t collections;  /* as of the last turn */
+	uint64_t released_ns;  /* the cost of each with the dearest file that was released */
+	uint32_t cost_ns;      /* of each; 0: their probes were not switched off */
 };
 
 struct python_stalls *python_stalls__new(const struct live *live)
@@ -113,6 +119,7 @@ static int find_file(struct python_stalls *stalls, uint32_t tgid, const struct m
 		log_debug("process %u: %s: %s", tgid, mapping->path, strerror(-err));
 		return err;
 	}
+	file.stamp = file_stamp_of(file.interpreter->fd);
 	/* The files that were there before were switched off. */
 	if (stalls->cost_ns)
 		file.interpreter->collector = FBT_COLLECTOR_OFF;
@@ -379,8 +386,51 @@ static void release_unused(struct python_stalls *stalls, uint64_t now_ns)
 	}
 }
 
+static bool is_rewritten(const struct interpreter_file *file)
+{
+	return !file_stamps_are_equal(file->stamp, file_stamp_of(file->interpreter->fd));
+}
+
+/*
+ * Its processes are searched again. What one that runs has mapped is not known: the file may have
+ * been written anew under it.
+ */
+static void forget_processes(struct python_stalls *stalls, size_t file)
+{
+	for (size_t i = stalls->runtimes.count; i-- > 0;) {
+		struct traced *traced;
+
+		if (stalls->runtimes.items[i].file != file)
+			continue;
+		traced = traced_set__find(stalls->live->traced, stalls->runtimes.items[i].tgid);
+		if (traced)
+			traced->rescan = true;
+		python_stalls__forget(stalls, stalls->runtimes.items[i].tgid);
+	}
+}
+
+/*
+ * A file that is written anew in place has other code where the probes are: the kernel keeps them
+ * by inode and offset, also for processes that are yet to begin (targets/rewritten.h).
+ */
+static void release_rewritten(struct python_stalls *stalls, uint64_t now_ns)
+{
+	for (size_t i = stalls->files.count; i-- > 0;) {
+		if (!is_rewritten(&stalls->files.items[i]))
+			continue;
+		if (now_ns >= stalls->rewritten_ns + SETTLED_NS)
+			log_warn("%s was written anew in place: it is looked at again for the GIL "
+				 "and for collections of garbage",
+				 stalls->files.items[i].interpreter->path);
+		stalls->rewritten_ns = now_ns;
+		forget_processes(stalls, i);
+		release(stalls, i);
+	}
+}
+
 void python_stalls__turn(struct python_stalls *stalls, uint64_t now_ns)
 {
+	release_rewritten(stalls, now_ns);
 	if (now_ns >= stalls->turn_ns) {
 		guard(stalls, now_ns);
 		release_unused(stalls, now_ns);

@@ -31,7 +31,8 @@ void python_stalls__note_offer(struct python_stalls *stalls, uint32_t tgid);
 
 /*
  * Sends what is measured where, if that has changed, and ends the probes of interpreters that
- * collect too often. Call after the window's first record, at least once a second.
+ * collect too often, and of files that are written anew in place. Call after the window's first
+ * record, every few milliseconds.
  */
 void python_stalls__turn(struct python_stalls *stalls, uint64_t now_ns);
 

@@ -28,14 +28,14 @@ static uint64_t find_kinds(const struct steps_found *found)
 	return kinds;
 }
 
-void rewritten_turn(struct rewritten *rewritten, const struct live *live, uint64_t now_ns)
+uint64_t rewritten_turn(struct rewritten *rewritten, const struct live *live, uint64_t now_ns)
 {
 	const char *name = uprobes__rewritten(loader__uprobes(live->loader));
 	struct traced *traced;
 	uint64_t kinds;
 
 	if (!name)
-		return;
+		return 0;
 	/* The name goes with the last probe. */
 	if (now_ns >= rewritten->changed_ns + SETTLED_NS)
 		log_warn("%s was written anew in place: all probes are removed, and step "
@@ -49,4 +49,5 @@ void rewritten_turn(struct rewritten *rewritten, const struct live *live, uint64
 		traced->rescan = true;
 	}
 	rewritten->changed_ns = now_ns;
+	return kinds;
 }

@@ -16,8 +16,9 @@ struct rewritten {
 
 /*
  * Call every few milliseconds. If there is such a file, removes all probes and has all processes
- * searched again. It is said when the writing begins: it may take long.
+ * searched again. It is said when the writing begins: it may take long. Returns the kinds that are
+ * given up for that, one bit each.
  */
-void rewritten_turn(struct rewritten *rewritten, const struct live *live, uint64_t now_ns);
+uint64_t rewritten_turn(struct rewritten *rewritten, const struct live *live, uint64_t now_ns);
 
 #endif

@@ -458,6 +458,17 @@ void step_guard__turn(struct step_guard *guard, uint64_t now_ns, const struct fb
 	}
 }
 
+void step_guard__give_up(struct step_guard *guard, uint64_t kinds, uint64_t now_ns)
+{
+	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));) {
+		struct guarded_kind *row = &guard->kinds[kind];
+
+		row->bit = 0;
+		if (!row->since_ns)
+			row->since_ns = now_ns;
+	}
+}
+
 void step_guard__finish(struct step_guard *guard, uint64_t now_ns)
 {
 	uint64_t sampled = 0;

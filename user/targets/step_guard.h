@@ -26,6 +26,9 @@ void step_guard__free(struct step_guard *guard);
 /* Call every few milliseconds. cost: that of a step's probes; 0: not measured. */
 void step_guard__turn(struct step_guard *guard, uint64_t now_ns, const struct fbt_cost *cost);
 
+/* Their probes are gone for ever, and are not switched on again. */
+void step_guard__give_up(struct step_guard *guard, uint64_t kinds, uint64_t now_ns);
+
 /* Call at the end of the window. */
 void step_guard__finish(struct step_guard *guard, uint64_t now_ns);
 

@@ -186,6 +186,7 @@ struct session {
 	uint64_t start_cpu_ns;
 	uint64_t fault_ps;  /* fbt_window.fault_ps */
 	uint64_t rescan_ns; /* when to search for new files next */
+	bool has_new;	    /* a process to search in before that */
 	uint64_t clock_ns;  /* when to look at the time of day next */
 	struct wall_clock wall_clock;
 	struct intervals intervals;
@@ -249,7 +250,7 @@ static void take_announced(void *ctx, const struct fbt_target *target)
 	}
 	traced->wanted |= target->tgid == session__main_tgid(session);
 	traced->rescan = true;
-	session->rescan_ns = 0;
+	session->has_new = true;
 	process_text_read(&text, traced->tgid);
 	record_send_target(session->live.output, traced->tgid, traced->parent_tgid,
 			   traced->start_ns, &text);
@@ -614,7 +615,8 @@ static void search_late(struct session *session, uint64_t now_ns)
 		search_again(session, traced);
 }
 
-static void rescan(struct session *session, uint64_t now_ns)
+/* is_due: in all processes; else in new ones. An engine may start compilers all the time. */
+static void rescan(struct session *session, bool is_due, uint64_t now_ns)
 {
 	uint64_t lost = stream__lost_threads(session->live.stream) +
 			loader__missed_forks(session->live.loader);
@@ -628,12 +630,14 @@ static void rescan(struct session *session, uint64_t now_ns)
 			traced_set__end_gone(session->live.traced, traced, now_ns);
 		if (kill((pid_t)traced->tgid, 0) && errno == ESRCH)
 			traced_set__end_slots(session->live.traced, traced, now_ns);
-		else if (traced->rescan || !session->live.options->all)
+		else if (traced->rescan || (is_due && !session->live.options->all))
 			search_again(session, traced);
 	}
 	search_late(session, now_ns);
 	session->lost_threads = lost;
-	session->rescan_ns = now_ns + RESCAN_NS;
+	session->has_new = false;
+	if (is_due)
+		session->rescan_ns = now_ns + RESCAN_NS;
 }
 
 static void send_intervals(struct session *session, uint64_t now_ns, bool truncated)
@@ -725,14 +729,15 @@ void session__poll(struct session *session)
 {
 	const struct traced *first;
 	uint64_t now_ns;
-	bool stopped;
+	bool stopped, is_due;
 
 	stream__drain(session->live.stream);
 	stream__send_lost(session->live.stream);
 	now_ns = clock_ns(CLOCK_MONOTONIC);
 	look_at_clock(session, now_ns);
 	steps_found__beat(session->live.found, now_ns);
-	rewritten_turn(&session->rewritten, &session->live, now_ns);
+	step_guard__give_up(session->guard,
+			    rewritten_turn(&session->rewritten, &session->live, now_ns), now_ns);
 	late_engines__turn(session->live.late, now_ns);
 	step_sites__turn(session->live.sites, now_ns);
 	step_guard__turn(session->guard, now_ns, &session->cost);
@@ -744,8 +749,9 @@ void session__poll(struct session *session)
 		send_intervals(session, now_ns, false);
 	remove_ended(session);
 	stopped = session->launch && launch__is_stopped(session->launch);
-	if (stopped || now_ns >= session->rescan_ns)
-		rescan(session, now_ns);
+	is_due = stopped || now_ns >= session->rescan_ns;
+	if (is_due || session->has_new)
+		rescan(session, is_due, now_ns);
 	if (stopped && session->intervals.next_ns)
 		begin_at_command(&session->intervals, session->live.traced,
 				 clock_ns(CLOCK_MONOTONIC), session->live.output);

@@ -483,10 +483,11 @@ static void look_after_calls(struct target *target, uint64_t now_ns)
 	}
 }
 
-void target__pardon(struct target *target, uint64_t ns)
+void target__pardon(struct target *target, uint64_t ns, uint64_t now_ns)
 {
-	target->heard_ns += ns;
-	target->told_ns += target->told_ns ? ns : 0;
+	/* What was noted at the end of the pause is no older for it. */
+	target->heard_ns = min_u64(target->heard_ns + ns, now_ns);
+	target->told_ns = min_u64(target->told_ns + (target->told_ns ? ns : 0), now_ns);
 	target->calls_wait_ns += target->calls_wait_ns ? ns : 0;
 	target->calls_end_ns += ns;
 	target->trigger.asked_ns += ns;

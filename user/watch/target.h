@@ -95,10 +95,10 @@ bool target__is_over(const struct target *target);
 void target__turn(struct target *target, uint64_t now_ns);
 
 /*
- * For ns this process did not run (it was frozen, or the machine stood still), so it could hear
- * nothing: that time counts for no limit.
+ * For ns before now_ns this process did not run (it was frozen, or the machine stood still), so it
+ * could hear nothing: that time counts for no limit.
  */
-void target__pardon(struct target *target, uint64_t ns);
+void target__pardon(struct target *target, uint64_t ns, uint64_t now_ns);
 
 /* Its link can be read. */
 void target__read(struct target *target, uint64_t now_ns);

@@ -561,7 +561,7 @@ static void pardon(struct watch *watch, uint64_t now_ns)
 
 	if (watch->turn_ns && late_ns > FROZEN_NS) {
 		vec_for_each (target, &watch->targets)
-			target__pardon(*target, late_ns);
+			target__pardon(*target, late_ns, now_ns);
 	}
 	watch->turn_ns = now_ns;
 }

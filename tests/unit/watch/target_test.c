@@ -90,11 +90,26 @@ static void a_process_without_its_first_thread_runs(void **state)
 	end_child(&child);
 }
 
+/* Else it would be heard from, or told, in the future: as long ago as can be, to a subtraction. */
+static void a_pause_moves_no_time_beyond_its_end(void **state)
+{
+	struct target target = {.heard_ns = 100, .told_ns = 0};
+
+	target__pardon(&target, 30, 200);
+	assert_int_equal(target.heard_ns, 130);
+	assert_int_equal(target.told_ns, 0);
+	target.told_ns = 190;
+	target__pardon(&target, 80, 200);
+	assert_int_equal(target.heard_ns, 200);
+	assert_int_equal(target.told_ns, 200);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_that_has_ended_does_not_run),
 		cmocka_unit_test(a_process_without_its_first_thread_runs),
+		cmocka_unit_test(a_pause_moves_no_time_beyond_its_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
