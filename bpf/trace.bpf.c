@@ -132,6 +132,15 @@ static __always_inline void leave_known_call(struct fbt_slot *slot, __u32 how, _
 	}
 }
 
+/* The rate guard may have cut off the step in which the wait was noted. */
+static __always_inline void leave_outside_futex(struct fbt_slot *slot, __u64 start, __u64 duration,
+						long ret)
+{
+	if (slot->call_gil)
+		leave_gil(slot, start + duration, ret, duration, 0);
+	leave_wait(slot);
+}
+
 SEC("raw_tp/sys_exit")
 int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -185,8 +194,8 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 			return 0;
 		flags = slot->call_flags;
 	} else {
-		if (how & FBT_TRAIT_FUTEX && slot->call_gil)
-			leave_gil(slot, start + duration, ret, duration, 0);
+		if (how & FBT_TRAIT_FUTEX)
+			leave_outside_futex(slot, start, duration, ret);
 		if (call_detail != FBT_DETAIL_ALL)
 			return 0;
 	}

@@ -26,6 +26,7 @@
 #define OUTPUT_SIZE  8192
 #define PATH_SIZE    4096
 #define PREFIX	     "FERRUM_"
+#define REAP_MS	     1000
 
 /* Running a program with a time limit. */
 
@@ -133,6 +134,24 @@ static int read_to_end(struct run *run)
 	return 0;
 }
 
+/*
+ * Returns its wait status. One that waits in a driver that hangs does not die of the signal,
+ * perhaps never: then it is left, as if it had.
+ */
+static int reap(const struct run *run)
+{
+	struct pollfd ended = {.fd = run->pid_fd, .events = POLLIN};
+	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + REAP_MS * NS_PER_MS;
+	int status = SIGKILL;
+
+	while (run->pid_fd >= 0 && poll(&ended, 1, REAP_MS) < 0 && errno == EINTR &&
+	       clock_ns(CLOCK_MONOTONIC) < end_ns)
+		;
+	while (waitpid(run->pid, &status, run->pid_fd >= 0 ? WNOHANG : 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
 int program_output(const struct program *program, char *text, size_t size, int *status)
 {
 	struct run run = {.pid = -1, .pid_fd = -1, .out_fd = -1, .room = size - 1};
@@ -148,8 +167,7 @@ int program_output(const struct program *program, char *text, size_t size, int *
 	if (run.pid > 0) {
 		kill(-run.pid, SIGKILL);
 		kill(run.pid, SIGKILL);
-		while (waitpid(run.pid, &wait_status, 0) < 0 && errno == EINTR)
-			;
+		wait_status = reap(&run);
 	}
 	if (run.pid_fd >= 0)
 		close(run.pid_fd);
