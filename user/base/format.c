@@ -92,6 +92,14 @@ const char *format_percent(char buffer[FORMAT_MAX], double percent)
 	return buffer;
 }
 
+const char *format_part(char buffer[FORMAT_MAX], double percent)
+{
+	if (percent <= 100)
+		return format_percent(buffer, percent);
+	snprintf(buffer, FORMAT_MAX, "over 100 %%");
+	return buffer;
+}
+
 void line_add(struct line *line, const char *format, ...)
 {
 	size_t room = line->size - line->length;

@@ -15,6 +15,8 @@ const char *format_time(char buffer[FORMAT_MAX], double ns); /* "78 ns", "7.90 m
 const char *format_count(char buffer[FORMAT_MAX], uint64_t count);   /* "1,204", "12.3 M" */
 const char *format_bytes(char buffer[FORMAT_MAX], uint64_t bytes);   /* "23.0 MiB" */
 const char *format_percent(char buffer[FORMAT_MAX], double percent); /* "11.2 %", "<0.1 %" */
+/* The same of a part of something, as far as it can be one: "over 100 %" */
+const char *format_part(char buffer[FORMAT_MAX], double percent);
 const char *format_number(char buffer[FORMAT_MAX], double value); /* 3 digits, whole from 100 on */
 
 /* CLOCK_REALTIME ns as UTC, "2026-11-23T18:57:01.123456Z". Writes and returns buffer. */
@@ -26,6 +28,7 @@ const char *format_utc(char buffer[FORMAT_UTC_MAX], uint64_t realtime_ns);
 #define FORMAT_COUNT(count)	format_count((char[FORMAT_MAX]){""}, count)
 #define FORMAT_BYTES(bytes)	format_bytes((char[FORMAT_MAX]){""}, bytes)
 #define FORMAT_PERCENT(percent) format_percent((char[FORMAT_MAX]){""}, percent)
+#define FORMAT_PART(percent)	format_part((char[FORMAT_MAX]){""}, percent)
 #define FORMAT_NUMBER(value)	format_number((char[FORMAT_MAX]){""}, value)
 
 /* Text that grows in a buffer of size bytes, which holds "" at first, until it is full. */

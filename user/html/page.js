@@ -43,7 +43,9 @@ const state = {
 	kind: data.kinds.reduce((best, kind) => {
 		const steps = kind.timeline.slots.reduce((sum, slot) =>
 			sum + slot.parts.reduce((a, b) => a + b, 0), 0);
-		return !best || steps > best.steps ? {kind: kind.kind, steps} : best;
+		/* Intervals have the time of all threads. */
+		const isBetter = !best || !best.kind || (kind.kind && steps > best.steps);
+		return isBetter ? {kind: kind.kind, steps} : best;
 	}, null)?.kind ?? 0,
 	from: 0,
 	to: windowNs,

@@ -477,3 +477,15 @@ const char *cause_advice(enum cause_kind kind)
 {
 	return (unsigned int)kind < CAUSE_COUNT ? texts[kind].advice : "";
 }
+
+const char *cause_advice_beside(enum cause_kind kind, bool names_culprit, bool calls_known)
+{
+	if (kind == CAUSE_LOCK_CONTENTION && names_culprit)
+		return "shorten the time for which the named thread holds the lock";
+	if (kind == CAUSE_STOPPED && names_culprit)
+		return "keep the named process from stopping the engine";
+	if (kind == CAUSE_OTHER_CALLS && !calls_known)
+		return "trace with --detail escalated, which names the call; if records were "
+		       "lost, --ring-records makes room for more";
+	return cause_advice(kind);
+}

@@ -63,6 +63,12 @@ const char *cause_words(enum cause_kind kind, char text[CAUSE_WORDS_SIZE]);
 /* One sentence, without a full stop: what to do about it. "" of any other number. */
 const char *cause_advice(enum cause_kind kind);
 
+/*
+ * The same beside the evidence: what that has is not asked for. names_culprit: see
+ * cause_names_culprit(). calls_known: it can name the call.
+ */
+const char *cause_advice_beside(enum cause_kind kind, bool names_culprit, bool calls_known);
+
 /* Traits of a syscall: what its arguments and its result mean. */
 #define CALL_BY_FILE	  1    /* file I/O or socket I/O: its file says which */
 #define CALL_MOVES	  2    /* a positive result is a number of bytes */

@@ -211,6 +211,12 @@ void cause_find_largest(const struct window *window, const struct step *step,
  */
 uint64_t cause_extra_ns(const struct cause *cause);
 
+/* The same, but of copies all their time: they are found by their share, however usual that is. */
+static inline uint64_t cause_cost_ns(const struct cause *cause)
+{
+	return cause->kind == CAUSE_GPU_TRANSFER ? cause->time_ns : cause_extra_ns(cause);
+}
+
 /*
  * How long after the begin of the wait that was done in which waker_stack was copied; 0: not known.
  */

@@ -205,6 +205,10 @@ static void add_flaw(struct line *line, const struct window *window, const struc
 		line_add(line, "; incomplete: still open when the window ended");
 	else if (step->record.end == FBT_END_EXITED)
 		line_add(line, "; incomplete: its thread exited");
+	else if (step->calls_truncated && !step->record.lost_calls)
+		line_add(line, "; incomplete: more calls than are kept");
+	else if (step->record.header.flags & FBT_STEP_MAYBE_PART && !step->record.lost_calls)
+		line_add(line, "; incomplete: it may be only the rest of a step");
 	else
 		line_add(line, "; incomplete: records lost");
 }

@@ -113,7 +113,7 @@ static void write_added(const struct report *report, const struct cost *cost)
 	}
 	report_field(report, "Cost",
 		     "added to the target: %s of the traced time, %s of the step time",
-		     FORMAT_PERCENT(cost->percent), FORMAT_PERCENT(cost->step_percent));
+		     FORMAT_PART(cost->percent), FORMAT_PART(cost->step_percent));
 	if (!with_calls)
 		report_field(report, "",
 			     "%s step%s x up to %s = %s; system calls: nothing, as none is traced",

@@ -426,7 +426,7 @@ void report_gpu_about(const struct report *report)
 
 		/* A process that uses no GPU is worth a line only if there is no other. */
 		if (status == FBT_GPU_NOT_CUDA && (others || !*label))
-			break;
+			continue;
 		vec_for_each (entry, &table->processes) {
 			if (status_of(*entry) != status || (*entry)->armed != armed ||
 			    is_ordinary(*entry))

@@ -76,7 +76,9 @@ static void write_causes(struct json *json, const struct escalation_tally *tally
 		json_string(json, "worst_others",
 			    *cause->worst_others ? cause->worst_others : NULL);
 		report_json_explained(json, &cause->explained);
-		json_string(json, "advice", cause_advice(order[i]));
+		json_string(json, "advice",
+			    cause_advice_beside(order[i], cause->worst_is_named,
+						cause->worst_calls_known));
 		json_object_end(json);
 	}
 	json_array_end(json);

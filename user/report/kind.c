@@ -41,7 +41,8 @@ static void write_gap(const struct report *report, const struct tally_kind *kind
 	char calls[64] = "";
 
 	if (!count) {
-		report_field(report, "  gap before", "unknown: no thread ran two steps");
+		report_field(report, "  gap before",
+			     "unknown: no thread was seen to run two steps in a row");
 		return;
 	}
 	if (tally_calls_known(kind))

@@ -41,27 +41,36 @@ static void format_durations(const struct report *report, const struct tally_kin
 			 FORMAT_TIME(kind->slowest[0].total_ns));
 }
 
+/* Of the processes that had no step function yet, if others are the main thing. */
+static void write_intervals(const struct report *report, bool is_main)
+{
+	const struct tally_kind *kind = report->tally->kinds[0];
+	char shares[128];
+
+	report_shares(kind, shares, sizeof(shares));
+	report_line(report, STYLE_BOLD, "%s%s %s of %s%s%s, no step function; %s",
+		    is_main ? "" : "and ", FORMAT_COUNT(kind->steps),
+		    kind->steps == 1 ? "interval" : "intervals",
+		    FORMAT_TIME(report->window->record.interval_ns), is_main ? " in " : "",
+		    is_main ? FORMAT_TIME(tally_window_ns(report->window)) : "", shares);
+}
+
 static void write_steps(const struct report *report, int index, bool is_main)
 {
 	const struct tally_kind *kind = report->tally->kinds[index];
-	char name[64], durations[6 * FORMAT_MAX], shares[128], first[320];
+	char name[64], durations[6 * FORMAT_MAX], shares[128];
 
-	report_shares(kind, shares, sizeof(shares));
-	if (index) {
-		shorten_name(name, sizeof(name), window__kind_name(report->window, (uint32_t)index),
-			     32);
-		format_durations(report, kind, durations, sizeof(durations));
-		snprintf(first, sizeof(first), "%s%s %s of %s%s%s: %s;", is_main ? "" : "and ",
-			 FORMAT_COUNT(kind->steps), kind->steps == 1 ? "step" : "steps", name,
-			 is_main ? " in " : "",
-			 is_main ? FORMAT_TIME(tally_window_ns(report->window)) : "", durations);
-	} else {
-		snprintf(first, sizeof(first), "%s %s of %s in %s, no step function;",
-			 FORMAT_COUNT(kind->steps), kind->steps == 1 ? "interval" : "intervals",
-			 FORMAT_TIME(report->window->record.interval_ns),
-			 FORMAT_TIME(tally_window_ns(report->window)));
+	if (!index) {
+		write_intervals(report, is_main);
+		return;
 	}
-	report_line(report, STYLE_BOLD, "%s %s", first, shares);
+	report_shares(kind, shares, sizeof(shares));
+	shorten_name(name, sizeof(name), window__kind_name(report->window, (uint32_t)index), 32);
+	format_durations(report, kind, durations, sizeof(durations));
+	report_line(report, STYLE_BOLD, "%s%s %s of %s%s%s: %s; %s", is_main ? "" : "and ",
+		    FORMAT_COUNT(kind->steps), kind->steps == 1 ? "step" : "steps", name,
+		    is_main ? " in " : "",
+		    is_main ? FORMAT_TIME(tally_window_ns(report->window)) : "", durations, shares);
 }
 
 /* Other step functions in the headline. */
@@ -82,6 +91,8 @@ static void write_other_steps(const struct report *report, int main_kind)
 	if (count > OTHERS_SHOWN)
 		report_line(report, STYLE_BOLD, "and steps of %d more functions",
 			    count - OTHERS_SHOWN);
+	if (main_kind && report->tally->kinds[0])
+		write_steps(report, 0, false);
 }
 
 static bool has_profiled(const struct tally *tally)
@@ -254,7 +265,8 @@ static void write_functions(const struct report *report)
 			     others);
 	if (!window->record.interval_ns)
 		return;
-	report_field(report, *label ? label : "", "none: fixed intervals of %s",
+	report_field(report, label, "%s: fixed intervals of %s",
+		     tally_main_kind(report->tally) > 0 ? "none at first" : "none",
 		     FORMAT_TIME(window->record.interval_ns));
 }
 
@@ -397,37 +409,52 @@ static void write_no_steps(const struct report *report)
 			     tgid);
 }
 
+#define UNJUDGED_MAX 160
+
 /*
  * "fewer than 10 similar steps before"; of steps that have no true end, "left by an exception or
- * longjmp"; or both, with their numbers.
+ * longjmp"; "intervals never are"; or several, with their numbers.
  */
-static const char *unjudged_words(const struct classify_counts *counts, char text[128])
+static const char *unjudged_words(const struct report *report, const struct classify_counts *counts,
+				  char text[UNJUDGED_MAX])
 {
-	uint64_t few = sub_saturating(counts->unjudged, counts->late_ends);
-	struct line line = {.text = text, .size = 128};
-	bool both = few && counts->late_ends;
+	const struct tally_kind *none = report->tally->kinds[0];
+	uint64_t intervals = none ? min_u64(none->steps, counts->unjudged) : 0;
+	uint64_t left = counts->unjudged - intervals;
+	char few[64];
+	const struct {
+		uint64_t count;
+		const char *words;
+	} parts[] = {
+		{sub_saturating(left, counts->late_ends), few},
+		{min_u64(left, counts->late_ends), "left by an exception or longjmp"},
+		{intervals, "intervals never are"},
+	};
+	struct line line = {.text = text, .size = UNJUDGED_MAX};
 
 	*text = '\0';
-	if (both)
-		line_add(&line, "%s: ", FORMAT_COUNT(few));
-	if (few)
-		line_add(&line, "fewer than %d similar steps before", CLASS_KNOWN_STEPS);
-	if (both)
-		line_add(&line, "; %s: ", FORMAT_COUNT(counts->late_ends));
-	if (counts->late_ends)
-		line_add(&line, "left by an exception or longjmp");
+	snprintf(few, sizeof(few), "fewer than %d similar steps before", CLASS_KNOWN_STEPS);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (!parts[i].count)
+			continue;
+		if (line.length)
+			line_add(&line, "; ");
+		if (parts[i].count < counts->unjudged)
+			line_add(&line, "%s: ", FORMAT_COUNT(parts[i].count));
+		line_add(&line, "%s", parts[i].words);
+	}
 	return text;
 }
 
 static void write_none(const struct report *report, const struct classify_counts *counts)
 {
-	char words[128];
+	char words[UNJUDGED_MAX];
 
-	if (report->tally->kinds[0] && !counts->judged)
+	if (!tally_main_kind(report->tally) && !counts->judged)
 		write_no_steps(report);
-	else if (!counts->judged && counts->late_ends)
+	else if (!counts->judged && (counts->late_ends || report->tally->kinds[0]))
 		report_field(report, "Escalations", "no step was judged (%s)",
-			     unjudged_words(counts, words));
+			     unjudged_words(report, counts, words));
 	else if (!counts->judged)
 		report_field(report, "Escalations",
 			     "no step was judged: none had %d similar steps before",
@@ -435,7 +462,7 @@ static void write_none(const struct report *report, const struct classify_counts
 	else if (counts->unjudged)
 		report_field(report, "Escalations", "no step was escalated: %s judged, %s not (%s)",
 			     FORMAT_COUNT(counts->judged), FORMAT_COUNT(counts->unjudged),
-			     unjudged_words(counts, words));
+			     unjudged_words(report, counts, words));
 	else
 		report_field(report, "Escalations", "no step was escalated: %s judged",
 			     FORMAT_COUNT(counts->judged));
@@ -458,16 +485,11 @@ static void write_reasons(const struct report *report, const struct classify_cou
 
 static void write_unjudged(const struct report *report, const struct classify_counts *counts)
 {
-	char words[128];
+	char words[UNJUDGED_MAX];
 
-	if (!counts->unjudged)
-		return;
-	if (report->tally->kinds[0])
-		report_field(report, "  not judged", "%s (intervals never are)",
-			     FORMAT_COUNT(counts->unjudged));
-	else
+	if (counts->unjudged)
 		report_field(report, "  not judged", "%s (%s)", FORMAT_COUNT(counts->unjudged),
-			     unjudged_words(counts, words));
+			     unjudged_words(report, counts, words));
 }
 
 /* The escalations that are in the profile and in no other output. */
@@ -529,20 +551,6 @@ static void write_end(const struct report *report, const struct cause_tally *cau
 		report_field(report, "     ended in", "%s", text);
 }
 
-/* What the evidence has is not asked for. */
-static const char *advice_of(const struct report *report, enum cause_kind kind)
-{
-	const struct cause_tally *cause = &report->tally->escalations.causes[kind];
-
-	if (kind == CAUSE_LOCK_CONTENTION && cause->worst_is_named)
-		return "shorten the time for which the named thread holds the lock";
-	if (kind == CAUSE_STOPPED && cause->worst_is_named)
-		return "keep the named process from stopping the engine";
-	if (kind == CAUSE_OTHER_CALLS && report->window->record.detail == FBT_DETAIL_STEPS)
-		return "trace with --detail escalated, which names the call";
-	return cause_advice(kind);
-}
-
 static void write_cause(const struct report *report, int rank, enum cause_kind kind)
 {
 	const struct cause_tally *cause = &report->tally->escalations.causes[kind];
@@ -568,7 +576,8 @@ static void write_cause(const struct report *report, int rank, enum cause_kind k
 	if (*others && !cause->worst_is_known)
 		report_field(report, "     meanwhile", "%s", others);
 	report_explained(report, &cause->explained);
-	report_field(report, "     advice", "%s", advice_of(report, kind));
+	report_field(report, "     advice", "%s",
+		     cause_advice_beside(kind, cause->worst_is_named, cause->worst_calls_known));
 }
 
 /* Leaves out causes that cost no time: a step escalated by hand may be as fast as any. */

@@ -13,14 +13,33 @@
 
 #define HANGS_SHOWN 5
 
+/* Incomplete for another reason than that records were lost. */
+static void warn_of_whole_steps(const struct report *report)
+{
+	const struct window *window = report->window;
+
+	if (window->crowded_steps)
+		report_line(report, STYLE_WARN,
+			    "! %s step%s made more calls than are kept: of the rest only the sums "
+			    "are known",
+			    FORMAT_COUNT(window->crowded_steps), plural(window->crowded_steps));
+	if (window->part_steps)
+		report_line(report, STYLE_WARN,
+			    "! %s step%s may be only the rest of a step that was not traced, after "
+			    "a jump",
+			    FORMAT_COUNT(window->part_steps), plural(window->part_steps));
+}
+
 static void warn_of_steps(const struct report *report)
 {
 	const struct window *window = report->window;
 	uint64_t fine = tally_open_steps(report->tally, window) +
 			tally_all_cut_steps(report->tally, window);
-	uint64_t count = sub_saturating(window->incomplete_steps, fine);
+	uint64_t count = sub_saturating(window->incomplete_steps,
+					fine + window->crowded_steps + window->part_steps);
 	char more[64] = "";
 
+	warn_of_whole_steps(report);
 	if (!count)
 		return;
 	if (fine)
@@ -183,7 +202,7 @@ static void warn_of_probes(const struct report *report, uint32_t kind)
 	report_line(report, STYLE_WARN,
 		    "! the probes of %s take up to %s of its time (%s a step): its figures are too "
 		    "high",
-		    name, FORMAT_PERCENT(percent > 100 ? 100 : percent), FORMAT_TIME(cost_ns));
+		    name, FORMAT_PART(percent), FORMAT_TIME(cost_ns));
 	report_line(report, STYLE_WARN, "  %s", remedy_for_steps(report, kind));
 }
 
@@ -233,7 +252,7 @@ static void warn_of_cost(const struct report *report)
 	if (cost.percent <= COST_OF_WINDOW_PERCENT)
 		return;
 	report_line(report, STYLE_WARN, "! tracing added up to %s to the target's time",
-		    FORMAT_PERCENT(cost.percent > 100 ? 100 : cost.percent));
+		    FORMAT_PART(cost.percent));
 	warn_of_dearest(report, &cost);
 }
 

@@ -45,11 +45,8 @@ static void add_to_cause(struct cause_tally *to, const struct window *window,
 {
 	const struct cause *cause = &escalation->cause;
 	struct fbt_stack holder = {.count = 0};
-	uint64_t extra_ns = cause_extra_ns(cause);
+	uint64_t extra_ns = cause_cost_ns(cause);
 
-	/* This cause is found by its share of the step, however usual that is. */
-	if (cause->kind == CAUSE_GPU_TRANSFER)
-		extra_ns = cause->time_ns;
 	to->steps++;
 	to->usual_known += cause->usual_known;
 	to->is_usual += cause->is_usual;
@@ -70,6 +67,7 @@ static void add_to_cause(struct cause_tally *to, const struct window *window,
 	frames_describe(&holder, window, to->worst_holder, sizeof(to->worst_holder));
 	look_describe_others(cause->others, cause->other_count, window, to->worst_others);
 	to->worst_is_named = cause_names_culprit(cause);
+	to->worst_calls_known = cause->calls_known;
 	to->worst_is_known = cause->holder_count || cause->waker.tid || cause->woken.header.type ||
 			     cause->peer.record.header.type;
 }
@@ -803,13 +801,14 @@ int tally_main_kind(const struct tally *tally)
 {
 	int best = -1;
 
-	for (int i = 0; i < FBT_KIND_COUNT; i++) {
+	for (int i = 1; i < FBT_KIND_COUNT; i++) {
 		if (!tally->kinds[i])
 			continue;
 		if (best < 0 || tally->kinds[i]->total_ns > tally->kinds[best]->total_ns)
 			best = i;
 	}
-	return best;
+	/* An interval has the time of all threads, so it says nothing of what matters most. */
+	return best < 0 && tally->kinds[0] ? 0 : best;
 }
 
 bool tally_calls_known(const struct tally_kind *kind)

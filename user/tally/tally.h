@@ -48,7 +48,8 @@ struct cause_tally {
 	char worst_holder[FRAMES_SIZE];	     /* what its lock was held in; "": not known */
 	char worst_others[LOOK_OTHERS_SIZE]; /* what all were in meanwhile; "": not known */
 	bool worst_is_known;		     /* it is known for which thread or process it waited */
-	bool worst_is_named; /* the evidence names who held its lock, or stopped it */
+	bool worst_is_named;	/* the evidence names who held its lock, or stopped it */
+	bool worst_calls_known; /* … or can name its calls */
 	struct explained_tally explained;
 	struct cause_stack {
 		uint64_t steps; /* 0: none */

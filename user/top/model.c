@@ -407,6 +407,10 @@ static int compare_causes(const void *left, const void *right)
 
 	if (a->extra_ns != b->extra_ns)
 		return a->extra_ns < b->extra_ns ? 1 : -1;
+	/* What costs no extra time may be of slow steps all the same: it is told before the rest.
+	 */
+	if (a->steps != b->steps)
+		return a->steps < b->steps ? 1 : -1;
 	return (int)a->kind - (int)b->kind;
 }
 
@@ -566,7 +570,7 @@ static void count_cause(struct top_model *model, const struct step *step, const 
 	past->figures.slow++;
 	past->cause_steps[cause->kind]++;
 	past->cause_ns[cause->kind] =
-		add_saturating(past->cause_ns[cause->kind], cause_extra_ns(cause));
+		add_saturating(past->cause_ns[cause->kind], cause_cost_ns(cause));
 }
 
 void top_model__add_escalation(struct top_model *model, const struct window *window,
@@ -591,11 +595,14 @@ void top_model__add_escalation(struct top_model *model, const struct window *win
 		slow->times = (double)slow->total_ns / (double)escalation->usual_ns;
 	slow->cause = escalation->cause.kind;
 	slow->cause_ns = escalation->cause.time_ns;
-	slow->extra_ns = cause_extra_ns(&escalation->cause);
+	slow->extra_ns = cause_cost_ns(&escalation->cause);
+	slow->names_culprit = cause_names_culprit(&escalation->cause);
+	slow->cause_calls_known = escalation->cause.calls_known;
 	slow->suppressed = escalation->suppressed;
 	slow->complete = step->complete;
 	step_split(step, &slow->parts);
 	slow->calls_known = step_calls_known(step);
+	slow->gap_known = !(step->record.header.flags & FBT_STEP_NO_GAP);
 	slow->gap_ns = step->record.gap_ns;
 	slow->gil_known = step->stalls.gil_known;
 	slow->gil_ns = step_gil_ns(step, &slow->parts);

@@ -117,6 +117,9 @@ struct top_slow {
 	bool gil_known;
 	struct step_parts parts;
 	bool calls_known;
+	bool names_culprit; /* see cause_advice_beside() */
+	bool cause_calls_known;
+	bool gap_known;
 	uint64_t gap_ns;
 	uint64_t gil_ns;
 	uint64_t gc_ns;

@@ -114,8 +114,8 @@ static int draw_breakdown(struct grid *grid, const struct top_slow *slow, int ro
 
 static int draw_facts(struct grid *grid, const struct top_slow *slow, int row)
 {
-	int column =
-		grid_print(grid, row, 2, TOP_PLAIN, "gap before it %s", FORMAT_TIME(slow->gap_ns));
+	int column = grid_print(grid, row, 2, TOP_PLAIN, "gap before it %s",
+				slow->gap_known ? FORMAT_TIME(slow->gap_ns) : "not known");
 
 	if (slow->minor_faults || slow->major_faults)
 		column = grid_print(grid, row, column, TOP_PLAIN, ", page faults %s (disk %s)",
@@ -168,7 +168,9 @@ static int draw_step(struct grid *grid, const struct top_slow *slow, int row, in
 	row = draw_text(grid, row, end, slow->number ? "meanwhile" : "threads", slow->others);
 	if (!slow->number)
 		return row;
-	row = draw_text(grid, row, end, "what to do", cause_advice(slow->cause));
+	row = draw_text(
+		grid, row, end, "what to do",
+		cause_advice_beside(slow->cause, slow->names_culprit, slow->cause_calls_known));
 	if (row + 1 < end)
 		grid_text(grid, row++, 0, -1, TOP_HEAD, "where its time went");
 	row = draw_breakdown(grid, slow, row, end);
@@ -202,7 +204,7 @@ void top_draw_trust(struct grid *grid, const struct top_view *view)
 		grid_print(grid, row++, 0, TOP_PLAIN,
 			   "tracing adds up to %s to the time of the steps, by what its probes "
 			   "cost here",
-			   FORMAT_PERCENT(view->trust->cost_percent));
+			   FORMAT_PART(view->trust->cost_percent));
 	if (view->cpu_percent >= 0)
 		grid_print(grid, row++, 0, TOP_PLAIN, "this tool uses %s of a CPU",
 			   FORMAT_PERCENT(view->cpu_percent));

@@ -104,6 +104,15 @@ static void doubt_kinds(struct trust *trust, const struct window *window)
 	}
 }
 
+static bool has_function(const struct top_figures *figures)
+{
+	for (size_t i = 0; i < figures->row_count; i++) {
+		if (figures->rows[i].key.kind)
+			return true;
+	}
+	return false;
+}
+
 static void doubt_figures(struct trust *trust, const struct top_figures *figures)
 {
 	const struct top_sums *all = &figures->all.sums;
@@ -117,7 +126,7 @@ static void doubt_figures(struct trust *trust, const struct top_figures *figures
 		      "them cannot be told from other sleep");
 	if (all->profiled)
 		doubt(trust, "PyTorch's profiler is on: steps take several times as long");
-	if (figures->row_count && figures->rows[0].key.kind == 0)
+	if (figures->row_count && !has_function(figures))
 		doubt(trust, "there is no step function: these are intervals, which are not judged "
 			     "(--list-steps -p PID shows candidates for --step)");
 	if (figures->slow_left_out)
@@ -164,7 +173,7 @@ void trust_find(struct trust *trust, const struct window *window, const struct f
 		doubt(trust,
 		      "tracing takes up to %s of the steps' time: figures are too high; --detail "
 		      "probes costs less",
-		      FORMAT_PERCENT(trust->cost_percent));
+		      FORMAT_PART(trust->cost_percent));
 	for (size_t i = 0; (message = top_model__message(model, i)); i++) {
 		if (message->level <= LOG_WARN)
 			doubt(trust, "%.240s", message->text);

@@ -114,8 +114,7 @@ static void draw_title(struct grid *grid, const struct top_view *view)
 		grid_print(grid, 0, column, TOP_BOLD, "  up %02" PRIu64 ":%02" PRIu64 ":%02" PRIu64,
 			   up / 3600, up / 60 % 60, up % 60);
 	if (view->trust->cost_percent >= 0)
-		snprintf(cost, sizeof(cost), "cost %s  ",
-			 FORMAT_PERCENT(view->trust->cost_percent));
+		snprintf(cost, sizeof(cost), "cost %s  ", FORMAT_PART(view->trust->cost_percent));
 	snprintf(text, sizeof(text), "  %s%slost %s  %s", view->state->paused ? "PAUSED  " : "",
 		 cost, FORMAT_COUNT(view->trust->lost), sound ? "[ok]" : "");
 	if (!sound)
