@@ -16,7 +16,7 @@
 #include "judge/engine.h"
 
 enum {
-	FIRST = 200, /* steps before the first trouble: by then it is known who shares memory */
+	FIRST = 800, /* steps before the first trouble: by then it is known who shares memory */
 	EVERY = 15,
 	LATE_MS = 300,
 	NAP_US = 200,

@@ -88,7 +88,8 @@ cat >"$TMP/hooked.c" <<-'END'
 END
 "${CC:-gcc}" -O2 -o "$TMP/hooked" "$TMP/hooked.c" || not_ok 'an engine'
 for closed in 0 1; do
-	rm -f "$TMP/end" "${OUT:?}".*
+	rm -f "$TMP/end" "$TMP/hooked.out" "${OUT:?}".*
+	: >"$TMP/hooked.out"
 	"$TMP/hooked" "$TMP/end" $closed >"$TMP/hooked.out" &
 	ENGINE=$!
 	wait_for 30 grep -q hooked "$TMP/hooked.out"

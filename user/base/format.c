@@ -100,6 +100,18 @@ const char *format_part(char buffer[FORMAT_MAX], double percent)
 	return buffer;
 }
 
+const char *format_most(char buffer[FORMAT_MAX], double percent)
+{
+	if (percent > 100)
+		return format_part(buffer, percent);
+	memcpy(buffer, "up to ", 6);
+	if (percent > 0 && percent < 0.05)
+		snprintf(buffer + 6, FORMAT_MAX - 6, "0.1 %%");
+	else
+		snprintf(buffer + 6, FORMAT_MAX - 6, "%.1f %%", percent);
+	return buffer;
+}
+
 void line_add(struct line *line, const char *format, ...)
 {
 	size_t room = line->size - line->length;

@@ -17,6 +17,7 @@ const char *format_bytes(char buffer[FORMAT_MAX], uint64_t bytes);   /* "23.0 Mi
 const char *format_percent(char buffer[FORMAT_MAX], double percent); /* "11.2 %", "<0.1 %" */
 /* The same of a part of something, as far as it can be one: "over 100 %" */
 const char *format_part(char buffer[FORMAT_MAX], double percent);
+const char *format_most(char buffer[FORMAT_MAX], double percent); /* "up to 12.0 %", the same */
 const char *format_number(char buffer[FORMAT_MAX], double value); /* 3 digits, whole from 100 on */
 
 /* CLOCK_REALTIME ns as UTC, "2026-11-23T18:57:01.123456Z". Writes and returns buffer. */
@@ -29,6 +30,7 @@ const char *format_utc(char buffer[FORMAT_UTC_MAX], uint64_t realtime_ns);
 #define FORMAT_BYTES(bytes)	format_bytes((char[FORMAT_MAX]){""}, bytes)
 #define FORMAT_PERCENT(percent) format_percent((char[FORMAT_MAX]){""}, percent)
 #define FORMAT_PART(percent)	format_part((char[FORMAT_MAX]){""}, percent)
+#define FORMAT_MOST(percent)	format_most((char[FORMAT_MAX]){""}, percent)
 #define FORMAT_NUMBER(value)	format_number((char[FORMAT_MAX]){""}, value)
 
 /* Text that grows in a buffer of size bytes, which holds "" at first, until it is full. */

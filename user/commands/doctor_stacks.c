@@ -32,7 +32,7 @@ static bool has_names(struct elf_file *elf, uint32_t tgid, const char *path,
 
 	if (!elf_file__find_section(elf, SHT_SYMTAB, &section))
 		return true;
-	fd = debug_file_find(elf, tgid, path, symbols, DEBUG_FILE_CHECKSUM_AT_ONCE, &debug);
+	fd = debug_file_find(elf, tgid, path, symbols, DEBUG_FILE_CHECKSUM_AT_ONCE, &debug, NULL);
 	elf_file__free(debug);
 	if (fd >= 0)
 		close(fd);

@@ -19,7 +19,7 @@ struct from_profile {
 	uint64_t last_step; /* number of the step that was read last */
 	uint64_t steps_since_end;
 	/* Of the latest window, however many processes tell it. */
-	char window_time[24];
+	char window_tag[64];
 	uint64_t window_ns;
 	uint64_t window_lost;
 };
@@ -175,6 +175,13 @@ static uint64_t count_lost(struct json_object *shape)
 	return sum;
 }
 
+static const char *time_of_tag(const char *tag)
+{
+	const char *time = strrchr(tag, '_');
+
+	return time ? time : "";
+}
+
 /*
  * With --flag each process has a window of its own in the profile, and all of one time tell the
  * same losses. Their tags differ only in the process: "pid4711_1764108000000".
@@ -183,9 +190,12 @@ static void count_window(struct from_profile *self, struct json_object *shape, u
 {
 	struct side *side = self->side;
 	const char *tag = profile_string(shape, "tag");
-	const char *time = tag ? strrchr(tag, '_') : NULL;
+	const char *time = tag ? time_of_tag(tag) : NULL;
 	uint64_t lost = count_lost(shape), skipped = 0;
-	bool is_same = time && !strncmp(tag, "pid", 3) && !strcmp(time, self->window_time);
+	/* Of the same process it is the same capture, replayed into the profile once more. */
+	bool is_same = time && *time && !strncmp(tag, "pid", 3) &&
+		       strcmp(tag, self->window_tag) != 0 &&
+		       !strcmp(time, time_of_tag(self->window_tag));
 
 	if (!is_same) {
 		side->windows++;
@@ -195,7 +205,7 @@ static void count_window(struct from_profile *self, struct json_object *shape, u
 	side->lost = add_saturating(side->lost, sub_saturating(lost, self->window_lost));
 	self->window_ns = max_u64(self->window_ns, ns);
 	self->window_lost = max_u64(self->window_lost, lost);
-	snprintf(self->window_time, sizeof(self->window_time), "%s", time ? time : "");
+	snprintf(self->window_tag, sizeof(self->window_tag), "%s", tag ? tag : "");
 	/* Each could not read records of its own. */
 	if (profile_uint(shape, "skipped_records", &skipped))
 		side->lost = add_saturating(side->lost, skipped);

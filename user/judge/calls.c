@@ -222,6 +222,11 @@ static bool spend(uint32_t *credit)
 	return true;
 }
 
+bool call_is_shared_futex(const struct fbt_call *call)
+{
+	return call->header.flags & FBT_CALL_ARGS && !(call->args[1] & FUTEX_PRIVATE);
+}
+
 /*
  * Whether the call may have waited for a thread to end: that the kernel says, not a call of any
  * thread, and only to those that wait as another process would, as pthread_join of glibc does.
@@ -478,14 +483,17 @@ const char *cause_advice(enum cause_kind kind)
 	return (unsigned int)kind < CAUSE_COUNT ? texts[kind].advice : "";
 }
 
-const char *cause_advice_beside(enum cause_kind kind, bool names_culprit, bool calls_known)
+const char *cause_advice_beside(enum cause_kind kind, bool names_culprit, bool calls_known,
+				uint32_t detail)
 {
 	if (kind == CAUSE_LOCK_CONTENTION && names_culprit)
 		return "shorten the time for which the named thread holds the lock";
 	if (kind == CAUSE_STOPPED && names_culprit)
 		return "keep the named process from stopping the engine";
 	if (kind == CAUSE_OTHER_CALLS && !calls_known)
-		return "trace with --detail escalated, which names the call; if records were "
-		       "lost, --ring-records makes room for more";
+		return detail == FBT_DETAIL_STEPS
+			       ? "trace with --detail escalated, which names the call"
+			       : "the record of the call was lost: --ring-records N makes room for "
+				 "more";
 	return cause_advice(kind);
 }

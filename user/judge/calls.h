@@ -65,9 +65,10 @@ const char *cause_advice(enum cause_kind kind);
 
 /*
  * The same beside the evidence: what that has is not asked for. names_culprit: see
- * cause_names_culprit(). calls_known: it can name the call.
+ * cause_names_culprit(). calls_known: it can name the call. detail: that of the window.
  */
-const char *cause_advice_beside(enum cause_kind kind, bool names_culprit, bool calls_known);
+const char *cause_advice_beside(enum cause_kind kind, bool names_culprit, bool calls_known,
+				uint32_t detail);
 
 /* Traits of a syscall: what its arguments and its result mean. */
 #define CALL_BY_FILE	  1    /* file I/O or socket I/O: its file says which */
@@ -151,6 +152,9 @@ bool call_walk_is_covered(const struct call_walk *walk);
 
 /* The current call made a thread or process. */
 bool call_walk_made_thread(const struct call_walk *walk);
+
+/* Of a call of futex: it is known that other processes may be meant too. */
+bool call_is_shared_futex(const struct fbt_call *call);
 
 /* Calls of that number wait for a lock. */
 bool call_walk_is_futex(const struct call_walk *walk, uint32_t nr);

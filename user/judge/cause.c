@@ -283,6 +283,7 @@ struct wait {
 	uint64_t end_ns;
 	uint64_t ns;
 	bool spins;
+	bool is_shared;	 /* a futex that threads of other processes may wake */
 	uint16_t traits; /* CALL_* of its first call */
 };
 
@@ -475,6 +476,7 @@ static struct wait find_waits(const struct scope *scope, struct cause *cause)
 		if (walk.cause != scope->cause || between.is_inside)
 			continue;
 		wait.spins = between.is_first;
+		wait.is_shared = call_is_shared_futex(walk.call);
 		if (wait.spins)
 			add_spin(cause, spin, &longest);
 		wait.end_ns = wait.spins ? spin->end_ns : end_of_call(walk.call);
@@ -503,9 +505,10 @@ static const struct step_peer *peer_of(const struct step *step, const struct wai
 	const struct step_peer *peer = NULL;
 
 	if (is_read)
-		peer = peer_find(step, false, wait->start_ns, wait->end_ns);
+		peer = peer_find(step, false, false, wait->start_ns, wait->end_ns);
 	if (!peer && (is_futex || wait->spins))
-		peer = peer_find(step, true, wait->start_ns, wait->end_ns);
+		peer = peer_find(step, true, wait->is_shared || !is_futex, wait->start_ns,
+				 wait->end_ns);
 	return peer;
 }
 

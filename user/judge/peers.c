@@ -140,8 +140,8 @@ static const struct step_peer *better_of(const struct step_peer *peer, const str
 	return !best || is_better(&peer->record, &best->record) ? peer : best;
 }
 
-const struct step_peer *peer_find(const struct step *step, bool is_memory, uint64_t start_ns,
-				  uint64_t end_ns)
+const struct step_peer *peer_find(const struct step *step, bool is_memory, bool by_steps,
+				  uint64_t start_ns, uint64_t end_ns)
 {
 	const struct step_peer *best = NULL;
 
@@ -149,7 +149,7 @@ const struct step_peer *peer_find(const struct step *step, bool is_memory, uint6
 		const struct fbt_peer *record = &peer->record;
 
 		if (!record->via && is_memory == is_memory_way(record) && !may_be_idle(peer) &&
-		    explains(record, start_ns, end_ns))
+		    (by_steps || !is_of_step(record)) && explains(record, start_ns, end_ns))
 			best = better_of(peer, best);
 	}
 	return best;

@@ -40,10 +40,10 @@ uint64_t peer_did_ns(const struct fbt_peer *peer);
  * is_memory: the wait looks at memory again and again, or is one in futex; else it is one for
  * something to read. Of several, one that was held is meant, then one that was in a step of its
  * own. One that slept outside of steps is meant only if there is no other: idle processes sleep
- * too.
+ * too. by_steps: those too that only their own steps tell of (FBT_PEER_OF_STEP).
  */
-const struct step_peer *peer_find(const struct step *step, bool is_memory, uint64_t start_ns,
-				  uint64_t end_ns);
+const struct step_peer *peer_find(const struct step *step, bool is_memory, bool by_steps,
+				  uint64_t start_ns, uint64_t end_ns);
 
 /* The same for a thread that held the lock for which the step waited, however it waited itself. */
 const struct step_peer *peer_find_of(const struct step *step, uint32_t holder, uint64_t start_ns,

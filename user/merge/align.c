@@ -485,6 +485,18 @@ static void choose_line(struct bounds *bounds)
 	bounds->offset += (low + high) / 2;
 }
 
+/* How far off a time from first to last may be. */
+static uint64_t error_between(const struct bounds *bounds, double low_y, double high_y,
+			      double slack, double first, double last)
+{
+	double error = 0;
+
+	for (int i = 0; i < 4; i++)
+		error = fmax(error,
+			     farthest(bounds, low_y, high_y, i & 1 ? first : last, slack, i & 2));
+	return to_u64_saturating(ceil(error));
+}
+
 /* Beyond the collectives that match, the drift makes the error larger. */
 static void state_error(const struct bounds *bounds, const struct trace_span *span,
 			struct alignment *result)
@@ -493,17 +505,14 @@ static void state_error(const struct bounds *bounds, const struct trace_span *sp
 	double low_y = -ALIGN_DRIFT_MAX - bounds->slope, high_y = ALIGN_DRIFT_MAX - bounds->slope;
 	double inside = widest(bounds, low_y, high_y);
 	double room = room_at(bounds, inside), slack = room < 0 ? -room + 1 : 0;
-	double first = fmin(matches->items[0].at, (double)(span->first_ns - result->line.from_ns));
-	double last = fmax(matches->items[matches->count - 1].at,
-			   (double)(span->last_ns - result->line.from_ns));
-	double error = 0;
+	double first = matches->items[0].at, last = matches->items[matches->count - 1].at;
 
 	low_y = last_room(bounds, inside, low_y, slack);
 	high_y = last_room(bounds, inside, high_y, slack);
-	for (int i = 0; i < 4; i++)
-		error = fmax(error,
-			     farthest(bounds, low_y, high_y, i & 1 ? first : last, slack, i & 2));
-	result->error_ns = to_u64_saturating(ceil(fmax(error, 0)));
+	result->matched_error_ns = error_between(bounds, low_y, high_y, slack, first, last);
+	first = fmin(first, (double)(span->first_ns - result->line.from_ns));
+	last = fmax(last, (double)(span->last_ns - result->line.from_ns));
+	result->error_ns = error_between(bounds, low_y, high_y, slack, first, last);
 	result->slack_ns = to_u64_saturating(ceil(slack / 2));
 	result->drift_error = fmax(fabs(low_y), fabs(high_y));
 }

@@ -56,10 +56,11 @@ struct alignment {
 	enum align_by by;
 	enum align_why why;
 	struct clock_line line;
-	uint64_t matched;   /* collectives that were found in both */
-	uint64_t compared;  /* of one trace, in the time of both: of the one with more */
-	uint64_t error_ns;  /* of ALIGN_COLLECTIVES: no time is further off, see slack_ns */
-	double drift_error; /* the same of the drift */
+	uint64_t matched;	   /* collectives that were found in both */
+	uint64_t compared;	   /* of one trace, in the time of both: of the one with more */
+	uint64_t error_ns;	   /* of ALIGN_COLLECTIVES: no time is further off, see slack_ns */
+	uint64_t matched_error_ns; /* the same from the first to the last that was found in both */
+	double drift_error;	   /* the same of the drift */
 	/*
 	 * By how much bounds had to be widened so that any line is within them: what the traces'
 	 * own times are off, or that the clock did not run evenly. It is in error_ns.

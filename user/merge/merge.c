@@ -119,10 +119,25 @@ static int read_all(struct merge *merge, char *const *paths)
 	return 0;
 }
 
+/* Each is against the first file: two others may be off by both. */
+struct worst {
+	uint64_t first_ns, second_ns;
+};
+
+static void note_error(struct worst *worst, uint64_t error_ns)
+{
+	if (error_ns > worst->first_ns) {
+		worst->second_ns = worst->first_ns;
+		worst->first_ns = error_ns;
+	} else {
+		worst->second_ns = max_u64(worst->second_ns, error_ns);
+	}
+}
+
 static int align_all(struct merge *merge)
 {
 	struct gather_file *files = merge->files;
-	uint64_t largest_ns = 0, second_ns = 0;
+	struct worst all = {0, 0}, matched = {0, 0};
 	char why[WHY_TEXT];
 
 	merge->rounds.error_known = true;
@@ -140,15 +155,11 @@ static int align_all(struct merge *merge)
 			return -EINVAL;
 		}
 		merge->rounds.error_known &= alignment_error_known(alignment);
-		if (alignment->error_ns > largest_ns) {
-			second_ns = largest_ns;
-			largest_ns = alignment->error_ns;
-		} else {
-			second_ns = max_u64(second_ns, alignment->error_ns);
-		}
+		note_error(&all, alignment->error_ns);
+		note_error(&matched, alignment->matched_error_ns);
 	}
-	/* Each is against the first file: two others may be off by both. */
-	merge->rounds.error_ns = add_saturating(largest_ns, second_ns);
+	merge->rounds.error_ns = add_saturating(all.first_ns, all.second_ns);
+	merge->rounds.matched_error_ns = add_saturating(matched.first_ns, matched.second_ns);
 	merge->base_ns = INT64_MAX;
 	for (size_t i = 0; i < merge->count; i++) {
 		gather_convert(&files[i]);

@@ -26,6 +26,11 @@
 /* As a name. It is an upper bound, so a call that took half of the time comes first. */
 #define CPU_WAIT "waiting for a CPU"
 
+static uint64_t error_of(const struct rounds *rounds)
+{
+	return rounds->of_collectives ? rounds->matched_error_ns : rounds->error_ns;
+}
+
 static const span_vec *spans_of(const struct rounds *rounds, struct gather_file *files,
 				const struct rank_unit *rank)
 {
@@ -180,7 +185,7 @@ static bool is_next(const struct rounds *rounds, const struct cursor *own,
 static uint32_t *find_twins(const struct rounds *rounds, const span_vec *first,
 			    const span_vec *other)
 {
-	int64_t error_ns = rounds->error_known ? (int64_t)rounds->error_ns : 0;
+	int64_t error_ns = rounds->error_known ? (int64_t)error_of(rounds) : 0;
 	uint32_t *twins = calloc(first->count + 1, sizeof(*twins));
 	struct cursor left = {first, 0}, right = {other, 0};
 
@@ -432,7 +437,7 @@ uint64_t round_spread(const struct round *round)
 
 bool round_is_late(const struct rounds *rounds, const struct round *round)
 {
-	uint64_t least = rounds->error_known ? max_u64(rounds->error_ns, LATE_MIN_NS) : LATE_MIN_NS;
+	uint64_t least = rounds->error_known ? max_u64(error_of(rounds), LATE_MIN_NS) : LATE_MIN_NS;
 
 	return round_spread(round) > least;
 }
@@ -796,8 +801,8 @@ void rounds_print(const struct rounds *rounds, int64_t base_ns, FILE *out)
 			      "is not known, and who was late may be wrong");
 	else
 		terminal_line(out, "  differences up to %s are not reported: %s",
-			      FORMAT_TIME(max_u64(rounds->error_ns, LATE_MIN_NS)),
-			      rounds->error_ns > LATE_MIN_NS ? "the error of the clocks" : "noise");
+			      FORMAT_TIME(max_u64(error_of(rounds), LATE_MIN_NS)),
+			      error_of(rounds) > LATE_MIN_NS ? "the error of the clocks" : "noise");
 	print_ranks(rounds, out);
 	print_worst(rounds, base_ns, out);
 }

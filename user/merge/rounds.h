@@ -48,8 +48,9 @@ struct rounds {
 	VEC(char *) names;
 	void *name_tree;
 	bool of_collectives;
-	uint64_t unmatched; /* collectives or steps that not all ranks have that take part */
-	uint64_t error_ns;  /* of the clocks; differences up to that are no lateness */
+	uint64_t unmatched;	   /* collectives or steps that not all ranks have that take part */
+	uint64_t error_ns;	   /* of the clocks; differences up to that are no lateness */
+	uint64_t matched_error_ns; /* the same where collectives match */
 	bool error_known;
 };
 

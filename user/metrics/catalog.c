@@ -204,7 +204,8 @@ const struct metric metric_catalog[] = {
 	{"steps", "", COUNTER, "Steps that have ended.", list_steps},
 	{"step_duration", "seconds", HISTOGRAM,
 	 "Time that a step took, of steps whose end is known.", list_durations},
-	{"step_part", "seconds", COUNTER, "Where the time of these steps went.", list_parts},
+	{"step_part", "seconds", COUNTER, "Where the time went of steps whose end is known.",
+	 list_parts},
 	{"gap_before_step", "seconds", COUNTER,
 	 "Time between a step and the one before it on the same thread.", list_gaps},
 	{"last_step_time", "seconds", GAUGE, "When the last step ended, as Unix time.",
@@ -219,9 +220,8 @@ const struct metric metric_catalog[] = {
 	 list_unsteady},
 	{"cause_steps", "", COUNTER, "Steps that were found wrong, by cause.", list_causes},
 	{"cause_extra", "seconds", COUNTER,
-	 "Time that the cause took in these steps beyond what is usual, of gpu_transfer all of it; "
-	 "without steps that are as "
-	 "usual.",
+	 "Time that the cause took beyond what is usual (gpu_transfer: all of its time), in steps "
+	 "whose end is known and that are not as usual.",
 	 list_cause_times},
 	{"hangs", "", COUNTER, "Steps that were open for longer than --hang.", list_hangs},
 	{"incomplete_steps", "", COUNTER, "Steps of which records were lost, or that were cut off.",

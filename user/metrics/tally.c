@@ -238,8 +238,9 @@ int metrics_tally__add_escalation(struct metrics_tally *tally, const struct wind
 		series->not_shown++;
 	series->unsteady += escalation->repeated || escalation->as_usual;
 	series->cause_steps[cause->kind]++;
-	/* One that is as usual had less work instead. */
-	if (!escalation->as_usual)
+	/* One that is as usual had less work instead; and the parts do not have one without an end.
+	 */
+	if (!escalation->as_usual && is_timed(step))
 		series->cause_extra_ns[cause->kind] =
 			add_saturating(series->cause_extra_ns[cause->kind], cause_cost_ns(cause));
 	return 0;

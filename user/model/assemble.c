@@ -322,10 +322,13 @@ static void join_looked_at(struct assembler *assembler, struct step *step)
 }
 
 /* Steps that end later may have waited for it. */
-static void keep_peer_step(struct assembler *assembler, const struct step *step)
+static void keep_peer_step(struct assembler *assembler, struct step *step)
 {
 	const struct process *process = window__process(assembler->window, step->record.tgid);
 
+	if (!peer_table_wants(&assembler->peers, step))
+		return;
+	spins_find(assembler->window, step);
 	peer_table_add_step(&assembler->peers, step, process && process->comm ? process->comm : "");
 }
 

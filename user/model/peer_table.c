@@ -62,20 +62,33 @@ static uint32_t longest_nr(const struct step *step)
 	return longest ? longest->nr : FBT_PEER_NR_UNKNOWN;
 }
 
-/* Polls of a future are not the time of one thread, and intervals are not steps. */
+/*
+ * Polls of a future are not the time of one thread, intervals are not steps, and of a step that an
+ * exception left it is not known when it ended.
+ */
+bool peer_table_wants(const struct peer_table *table, const struct step *step)
+{
+	const struct fbt_step *record = &step->record;
+
+	return record->kind && !(record->header.flags & FBT_STEP_POLL) && !step_end_is_late(step) &&
+	       step_wall_ns(step) >= SPIN_MIN_NS / 2 && is_peer(table, record->tgid);
+}
+
 void peer_table_add_step(struct peer_table *table, const struct step *step, const char *comm)
 {
 	const struct fbt_step *record = &step->record;
 	struct peer_own_step *own = &table->steps[table->step_count % PEER_STEPS_KEPT];
-	uint64_t left_ns = step_wall_ns(step);
+	uint64_t left_ns = step_wall_ns(step), cpu_ns = not_negative(record->cpu_ns), spun_ns;
 	struct step_parts parts;
 
-	if (!record->kind || record->header.flags & FBT_STEP_POLL || left_ns < SPIN_MIN_NS / 2 ||
-	    !is_peer(table, record->tgid))
+	if (!peer_table_wants(table, step))
 		return;
 	step_split(step, &parts);
 	if (!parts.known)
 		return;
+	/* What it spun on a CPU it did not compute: it waited itself. */
+	spun_ns = sub_saturating(step->spins.ns,
+				 add_saturating(record->asleep_ns, parts.ns[STEP_CPU_WAIT]));
 	*own = (struct peer_own_step){
 		.tgid = record->tgid,
 		.tid = record->tid,
@@ -88,7 +101,9 @@ void peer_table_add_step(struct peer_table *table, const struct step *step, cons
 	};
 	own->delay_ns = take_u64(parts.ns[STEP_CPU_WAIT], &left_ns);
 	own->stopped_ns = take_u64(parts.ns[STEP_STOPPED], &left_ns);
-	own->cpu_ns = take_u64(not_negative(record->cpu_ns), &left_ns);
+	own->cpu_ns = take_u64(sub_saturating(cpu_ns, spun_ns), &left_ns);
+	if (spun_ns > cpu_ns / 2)
+		own->nr = step->spins.longest.nr;
 	own->asleep_ns = left_ns;
 	snprintf(own->comm, sizeof(own->comm), "%s", comm);
 	table->step_count++;
@@ -204,8 +219,10 @@ static void join_own_steps(const struct peer_table *table, struct step *step)
 	bool is_kept = true;
 	uint32_t others = 0;
 
+	/* Those that ended, or have no steps, are no others. */
 	for (size_t i = 0; i < PEER_LINKS_KEPT && i < table->link_count; i++)
-		others += table->links[i].tgid == record->tgid;
+		others += table->links[i].tgid == record->tgid &&
+			  longest_in(table, table->links[i].peer, record);
 	for (size_t i = 0; others && is_kept && i < PEER_LINKS_KEPT && i < table->link_count; i++) {
 		const struct peer_own_step *own;
 		struct fbt_peer peer;

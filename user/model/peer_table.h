@@ -6,6 +6,7 @@
 #ifndef FBT_MODEL_PEER_TABLE_H
 #define FBT_MODEL_PEER_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "fbt_look.h"
@@ -48,9 +49,11 @@ void peer_table_add(struct peer_table *table, const struct fbt_peer *peer);
 void peer_table_add_link(struct peer_table *table, const struct fbt_peer_link *link);
 
 /*
- * To be called for each step after it was joined. Keeps it, if another process may wait for its
- * process, and if it is long enough to explain a wait. comm: of the process, without a limit.
+ * To be called for each step after it was joined. Keeps it, if it is wanted: another process may
+ * wait for its process, and it is long enough to explain a wait. Its spins must be known then.
+ * comm: of the process, without a limit.
  */
+bool peer_table_wants(const struct peer_table *table, const struct step *step);
 void peer_table_add_step(struct peer_table *table, const struct step *step, const char *comm);
 
 /*

@@ -42,7 +42,7 @@ static void write_verdicts(struct json *json, const struct classify_counts *coun
 	json_object_end(json);
 }
 
-static void write_causes(struct json *json, const struct escalation_tally *tally)
+static void write_causes(struct json *json, const struct escalation_tally *tally, uint32_t detail)
 {
 	enum cause_kind order[CAUSE_COUNT];
 	int count = escalation_tally_sort(tally, order);
@@ -78,7 +78,7 @@ static void write_causes(struct json *json, const struct escalation_tally *tally
 		report_json_explained(json, &cause->explained);
 		json_string(json, "advice",
 			    cause_advice_beside(order[i], cause->worst_is_named,
-						cause->worst_calls_known));
+						cause->worst_calls_known, detail));
 		json_object_end(json);
 	}
 	json_array_end(json);
@@ -199,7 +199,7 @@ static void write_escalations(struct json *json, const struct report *report)
 
 	json_object_begin(json, "escalations");
 	write_verdicts(json, classifier__counts(report->classifier));
-	write_causes(json, tally);
+	write_causes(json, tally, report->window->record.detail);
 	json_array_begin(json, "last");
 	for (size_t i = 0; (entry = escalation_tally_entry(tally, i)); i++)
 		write_entry(json, report->window, entry);

@@ -413,7 +413,7 @@ static void write_no_steps(const struct report *report)
 
 /*
  * "fewer than 10 similar steps before"; of steps that have no true end, "left by an exception or
- * longjmp"; "intervals never are"; or several, with their numbers.
+ * longjmp"; "intervals, which never are"; or several, with their numbers.
  */
 static const char *unjudged_words(const struct report *report, const struct classify_counts *counts,
 				  char text[UNJUDGED_MAX])
@@ -428,7 +428,7 @@ static const char *unjudged_words(const struct report *report, const struct clas
 	} parts[] = {
 		{sub_saturating(left, counts->late_ends), few},
 		{min_u64(left, counts->late_ends), "left by an exception or longjmp"},
-		{intervals, "intervals never are"},
+		{intervals, "intervals, which never are"},
 	};
 	struct line line = {.text = text, .size = UNJUDGED_MAX};
 
@@ -577,7 +577,8 @@ static void write_cause(const struct report *report, int rank, enum cause_kind k
 		report_field(report, "     meanwhile", "%s", others);
 	report_explained(report, &cause->explained);
 	report_field(report, "     advice", "%s",
-		     cause_advice_beside(kind, cause->worst_is_named, cause->worst_calls_known));
+		     cause_advice_beside(kind, cause->worst_is_named, cause->worst_calls_known,
+					 report->window->record.detail));
 }
 
 /* Leaves out causes that cost no time: a step escalated by hand may be as fast as any. */

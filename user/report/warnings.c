@@ -19,10 +19,10 @@ static void warn_of_whole_steps(const struct report *report)
 	const struct window *window = report->window;
 
 	if (window->crowded_steps)
-		report_line(report, STYLE_WARN,
-			    "! %s step%s made more calls than are kept: of the rest only the sums "
-			    "are known",
-			    FORMAT_COUNT(window->crowded_steps), plural(window->crowded_steps));
+		report_line(
+			report, STYLE_WARN,
+			"! %s step%s made more calls than are kept: only the sums have all of them",
+			FORMAT_COUNT(window->crowded_steps), plural(window->crowded_steps));
 	if (window->part_steps)
 		report_line(report, STYLE_WARN,
 			    "! %s step%s may be only the rest of a step that was not traced, after "
@@ -200,9 +200,9 @@ static void warn_of_probes(const struct report *report, uint32_t kind)
 		return;
 	shorten_name(name, sizeof(name), window__kind_name(report->window, kind), 32);
 	report_line(report, STYLE_WARN,
-		    "! the probes of %s take up to %s of its time (%s a step): its figures are too "
+		    "! the probes of %s take %s of its time (%s a step): its figures are too "
 		    "high",
-		    name, FORMAT_PART(percent), FORMAT_TIME(cost_ns));
+		    name, FORMAT_MOST(percent), FORMAT_TIME(cost_ns));
 	report_line(report, STYLE_WARN, "  %s", remedy_for_steps(report, kind));
 }
 
@@ -251,8 +251,8 @@ static void warn_of_cost(const struct report *report)
 	cost_sum(report->tally, report->window, &cost);
 	if (cost.percent <= COST_OF_WINDOW_PERCENT)
 		return;
-	report_line(report, STYLE_WARN, "! tracing added up to %s to the target's time",
-		    FORMAT_PART(cost.percent));
+	report_line(report, STYLE_WARN, "! tracing added %s to the target's time",
+		    FORMAT_MOST(cost.percent));
 	warn_of_dearest(report, &cost);
 }
 

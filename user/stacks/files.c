@@ -351,7 +351,7 @@ static void read_functions(struct code_file *file, const struct symbol_files *sy
 		file->searched = true;
 		file->debug_fd =
 			debug_file_find(file->elf, processes_live_thread(file->tgid), file->path,
-					symbols, DEBUG_FILE_CHECKSUM_AT_ONCE, &file->debug);
+					symbols, DEBUG_FILE_CHECKSUM_AT_ONCE, &file->debug, NULL);
 	}
 	if (file->debug)
 		functions_read(&file->functions, file->debug, wanted, count, &complete);

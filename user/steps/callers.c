@@ -473,7 +473,7 @@ static int take(struct hunt *hunt, const struct lead *candidate)
 	    address <= mapping->start || address >= mapping->end)
 		return 0;
 	caller.offset = address - mapping->start + mapping->offset;
-	err = step_site_find_in(&caller.site, hunt->image, hunt->tgid, &at,
+	err = step_site_find_in(&caller.site, hunt->image, hunt->tgid, hunt->memory, &at,
 				hunt->subjects[candidate->function].function->future.kind ==
 					FUTURE_KNOWN);
 	if (err)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/arith.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "proc/open.h"
@@ -126,7 +127,7 @@ static bool try_both_roots(struct search *search, const char *path, const uint32
 	if (proc_root_path(rooted, sizeof(rooted), search->tgid, path) &&
 	    try_file(search, rooted, checksum) && is_of_owner(search))
 		return true;
-	return try_file(search, path, checksum);
+	return try_file(search, path, checksum) && is_of_owner(search);
 }
 
 static bool try_build_id(struct search *search)
@@ -191,7 +192,7 @@ static bool try_link(struct search *search, const char *file_path)
 
 int debug_file_find(struct elf_file *file, uint32_t tgid, const char *path,
 		    const struct symbol_files *symbols, uint64_t checksum_bytes,
-		    struct elf_file **debug)
+		    struct elf_file **debug, bool *is_given)
 {
 	struct search search = {.file = file, .tgid = tgid, .bytes_left = checksum_bytes};
 	bool found = false;
@@ -205,6 +206,8 @@ int debug_file_find(struct elf_file *file, uint32_t tgid, const char *path,
 	}
 	if (!found && !try_build_id(&search) && !try_link(&search, path))
 		return -ENOENT;
+	if (is_given)
+		*is_given = found;
 	*debug = search.debug;
 	return search.fd;
 }
@@ -304,9 +307,9 @@ static int read_debug_symbols(struct image *image, uint32_t tgid, const char *co
 	struct elf_symbols symbols;
 	int err;
 
-	image->debug_fd = debug_file_find(image->elf, tgid, image->path,
-					  &(struct symbol_files){symbol_files, count},
-					  DEBUG_FILE_CHECKSUM_BYTES, &image->debug);
+	image->debug_fd = debug_file_find(
+		image->elf, tgid, image->path, &(struct symbol_files){symbol_files, count},
+		DEBUG_FILE_CHECKSUM_BYTES, &image->debug, &image->debug_is_given);
 	if (image->debug_fd < 0)
 		return 0;
 	err = elf_symbols_read(&symbols, image->debug);
@@ -350,13 +353,29 @@ int image_read(struct image *image, uint32_t tgid, const char *const *symbol_fil
 	return read_debug_symbols(image, tgid, symbol_files, count);
 }
 
+/* Functions of Go are in no unwind table, though those of C beside them are. */
+bool image_contradicts(const struct image *image, uint64_t address, uint64_t *most)
+{
+	struct elf_fde fde;
+
+	*most = UINT64_MAX;
+	if (!image->debug || image->debug_is_given || !image->fdes.count ||
+	    elf_file__is_go(image->elf))
+		return false;
+	if (elf_fdes_find(&image->fdes, image->elf, address, &fde) || fde.start != address)
+		return true;
+	*most = fde.size;
+	return false;
+}
+
 int image_extent(const struct image *image, uint64_t address, struct code_range *range)
 {
 	const struct elf_symbol *symbol = elf_symbols_around(&image->symbols, address);
 	struct elf_fde fde;
+	uint64_t most;
 
-	if (symbol) {
-		*range = (struct code_range){symbol->address, symbol->size};
+	if (symbol && !image_contradicts(image, symbol->address, &most)) {
+		*range = (struct code_range){symbol->address, min_u64(symbol->size, most)};
 		return 0;
 	}
 	if (elf_fdes_find(&image->fdes, image->elf, address, &fde))

@@ -21,8 +21,9 @@ struct image {
 	struct elf_fdes fdes;
 	struct elf_file *debug; /* source of the symbols if the file itself has no .symtab */
 	int debug_fd;
-	bool read;  /* image_read() was called */
-	bool quiet; /* image_read() logs no warning */
+	bool debug_is_given; /* it is one of --symbols, which the user trusts */
+	bool read;	     /* image_read() was called */
+	bool quiet;	     /* image_read() logs no warning */
 };
 
 /*
@@ -51,6 +52,13 @@ int image_read_extents(struct image *image);
  */
 int image_extent(const struct image *image, uint64_t address, struct code_range *range);
 
+/*
+ * Whether no function begins at address by the unwind table of the file itself, though its debug
+ * file says so. That may be of anybody who has the build ID, and probes amid of instructions crash
+ * all processes that map the file. Else *most is the size that the function has at most.
+ */
+bool image_contradicts(const struct image *image, uint64_t address, uint64_t *most);
+
 /* Whether the code around address is entered with a frame in place: a piece of a function. */
 bool image_has_frame(const struct image *image, uint64_t address);
 
@@ -61,14 +69,15 @@ uint64_t image_nearest(const struct image *image, uint64_t address);
  * Finds the debug file of file, which the process sees as path. Tries symbols, then
  * /usr/lib/debug/.build-id, then the file that .gnu_debuglink names; the last two in the root of
  * the process and then in the tool's. Skips files with another build-id or checksum, and those that
- * are told by a checksum if checksums of more than that many bytes had to be made. Returns the
- * descriptor of *debug, both to be freed by the caller; or -ENOENT.
+ * are told by a checksum if checksums of more than that many bytes had to be made; and files, but
+ * those of symbols, that are neither root's nor of the owner of file. is_given: it is of symbols;
+ * may be NULL. Returns the descriptor of *debug, both to be freed by the caller; or -ENOENT.
  */
 #define DEBUG_FILE_CHECKSUM_BYTES   (1u << 30)
 #define DEBUG_FILE_CHECKSUM_AT_ONCE (32u << 20) /* takes some 30 ms, while records wait */
 int debug_file_find(struct elf_file *file, uint32_t tgid, const char *path,
 		    const struct symbol_files *symbols, uint64_t checksum_bytes,
-		    struct elf_file **debug);
+		    struct elf_file **debug, bool *is_given);
 
 /*
  * Checks a file of --symbols: it can be opened, is an ELF file, and has a build-id and symbols; or

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arith.h"
 #include "base/demangle.h"
 #include "code/insn.h"
 #include "steps/tails.h"
@@ -164,6 +165,7 @@ static size_t gather_ranges(const struct subject *subject, const struct code_ran
 {
 	const struct elf_symbols *symbols = &subject->image->symbols;
 	size_t count = 1, namesakes = 0;
+	uint64_t most;
 
 	ranges[0] = *body;
 	for (size_t i = 0; i < symbols->count && subject->name_count; i++) {
@@ -171,8 +173,10 @@ static size_t gather_ranges(const struct subject *subject, const struct code_ran
 
 		namesakes += !strcmp(symbol->name, subject->names[0].name);
 		if (count < PIECES_MAX && symbol->size && symbol_is_cold(symbol->name) &&
-		    !symbol_is_part(symbol->name) && is_piece(subject, symbol->name))
-			ranges[count++] = (struct code_range){symbol->address, symbol->size};
+		    !symbol_is_part(symbol->name) && is_piece(subject, symbol->name) &&
+		    !image_contradicts(subject->image, symbol->address, &most))
+			ranges[count++] =
+				(struct code_range){symbol->address, min_u64(symbol->size, most)};
 	}
 	return namesakes == 1 ? count : 1;
 }
@@ -357,29 +361,23 @@ static int find_offsets(struct step_function *function, const struct image *imag
 }
 
 /* Finds the extent of the function at address: from the symbol's size, or else the unwind table. */
-/*
- * A debug file may be of anybody who has the build ID, and name addresses amid of instructions: the
- * unwind table of the file itself has to know of a function there.
- */
-static bool is_contradicted(const struct image *image, uint64_t address)
-{
-	struct elf_fde fde;
-
-	return image->debug && image->fdes.count &&
-	       (elf_fdes_find(&image->fdes, image->elf, address, &fde) || fde.start != address);
-}
-
 static int find_body(const struct image *image, const struct elf_symbol *symbol, uint64_t address,
 		     struct code_range *body, char reason[RESOLVE_REASON_BYTES])
 {
-	uint64_t offset;
+	uint64_t offset, most;
 
 	if (elf_file__offset(image->elf, address, true, &offset)) {
 		snprintf(reason, RESOLVE_REASON_BYTES, "0x%" PRIx64 " is not in its code", address);
 		return -ERANGE;
 	}
-	if (symbol && symbol->size && !is_contradicted(image, address)) {
-		*body = (struct code_range){address, symbol->size};
+	if (symbol && image_contradicts(image, address, &most)) {
+		snprintf(reason, RESOLVE_REASON_BYTES,
+			 "by the file's own unwind table no function begins there, as its debug "
+			 "file says (--symbols names one to trust)");
+		return -ENOENT;
+	}
+	if (symbol && symbol->size) {
+		*body = (struct code_range){address, min_u64(symbol->size, most)};
 		return 0;
 	}
 	if (!image_extent(image, address, body) && body->address == address)

@@ -21,6 +21,7 @@
 
 struct place {
 	struct image *image;
+	struct memory *memory;
 	struct return_address at;
 };
 
@@ -165,8 +166,9 @@ static bool is_patched(const struct step_site *site, const struct place *place, 
 	if (elf_file__offset(place->image->elf, place->at.address, true, &from))
 		return false;
 	size = min_u64(site->offset - from + PATCHED_PROBED, place->at.left);
-	return code_is_patched(tgid, elf_file__arch(place->image->elf), place->at.memory,
-			       place->image->fd, from, min_u64(size, PATCHED_BYTES));
+	return code_is_patched(place->memory, tgid, elf_file__arch(place->image->elf),
+			       place->at.memory, place->image->fd, from,
+			       min_u64(size, PATCHED_BYTES));
 }
 
 static int find_at(struct step_site *site, struct place *place, uint32_t tgid, bool keeps_memory)
@@ -183,9 +185,9 @@ static int find_at(struct step_site *site, struct place *place, uint32_t tgid, b
 }
 
 int step_site_find_in(struct step_site *site, struct image *image, uint32_t tgid,
-		      const struct return_address *at, bool keeps_memory)
+		      struct memory *memory, const struct return_address *at, bool keeps_memory)
 {
-	struct place place = {.image = image, .at = *at};
+	struct place place = {.image = image, .memory = memory, .at = *at};
 
 	*site = (struct step_site){.fd = -1};
 	return find_at(site, &place, tgid, keeps_memory);
@@ -194,14 +196,15 @@ int step_site_find_in(struct step_site *site, struct image *image, uint32_t tgid
 int step_site_find(struct step_site *site, uint32_t tgid, uint64_t address, bool keeps_memory)
 {
 	struct image image = {.fd = -1, .debug_fd = -1};
-	struct place place = {.image = &image};
+	struct place place = {.image = &image, .memory = memory__new()};
 	int err;
 
 	*site = (struct step_site){.fd = -1};
-	err = open_place(&place, tgid, address);
+	err = place.memory ? open_place(&place, tgid, address) : -ENOMEM;
 	if (!err)
 		err = find_at(site, &place, tgid, keeps_memory);
 	image_close(&image);
+	memory__free(place.memory);
 	return err;
 }
 

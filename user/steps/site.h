@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "proc/memory.h"
 #include "steps/image.h"
 
 struct step_site {
@@ -38,10 +39,10 @@ struct return_address {
 
 /*
  * The same for a return address in an open image of the process. Tables of the image are read when
- * they are first needed.
+ * they are first needed. memory: by which the process is read.
  */
 int step_site_find_in(struct step_site *site, struct image *image, uint32_t tgid,
-		      const struct return_address *at, bool keeps_memory);
+		      struct memory *memory, const struct return_address *at, bool keeps_memory);
 void step_site_clear(struct step_site *site); /* closes fd */
 
 #endif

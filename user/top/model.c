@@ -598,6 +598,7 @@ void top_model__add_escalation(struct top_model *model, const struct window *win
 	slow->extra_ns = cause_cost_ns(&escalation->cause);
 	slow->names_culprit = cause_names_culprit(&escalation->cause);
 	slow->cause_calls_known = escalation->cause.calls_known;
+	slow->detail = window->record.detail;
 	slow->suppressed = escalation->suppressed;
 	slow->complete = step->complete;
 	step_split(step, &slow->parts);

@@ -119,6 +119,7 @@ struct top_slow {
 	bool calls_known;
 	bool names_culprit; /* see cause_advice_beside() */
 	bool cause_calls_known;
+	uint32_t detail; /* of its window */
 	bool gap_known;
 	uint64_t gap_ns;
 	uint64_t gil_ns;

@@ -168,9 +168,9 @@ static int draw_step(struct grid *grid, const struct top_slow *slow, int row, in
 	row = draw_text(grid, row, end, slow->number ? "meanwhile" : "threads", slow->others);
 	if (!slow->number)
 		return row;
-	row = draw_text(
-		grid, row, end, "what to do",
-		cause_advice_beside(slow->cause, slow->names_culprit, slow->cause_calls_known));
+	row = draw_text(grid, row, end, "what to do",
+			cause_advice_beside(slow->cause, slow->names_culprit,
+					    slow->cause_calls_known, slow->detail));
 	if (row + 1 < end)
 		grid_text(grid, row++, 0, -1, TOP_HEAD, "where its time went");
 	row = draw_breakdown(grid, slow, row, end);
@@ -202,9 +202,9 @@ void top_draw_trust(struct grid *grid, const struct top_view *view)
 	grid_text(grid, row++, 0, -1, TOP_HEAD, "CAN THESE NUMBERS BE TRUSTED?");
 	if (view->trust->cost_percent >= 0)
 		grid_print(grid, row++, 0, TOP_PLAIN,
-			   "tracing adds up to %s to the time of the steps, by what its probes "
+			   "tracing adds %s to the time of the steps, by what its probes "
 			   "cost here",
-			   FORMAT_PART(view->trust->cost_percent));
+			   FORMAT_MOST(view->trust->cost_percent));
 	if (view->cpu_percent >= 0)
 		grid_print(grid, row++, 0, TOP_PLAIN, "this tool uses %s of a CPU",
 			   FORMAT_PERCENT(view->cpu_percent));

@@ -35,7 +35,8 @@ static void doubt_lost(struct trust *trust, const struct window *window)
 		[FBT_LOST_NAMES] = "processes: not traced, nothing of them is counted",
 		[FBT_LOST_FILES] = "file names: their calls are counted",
 	};
-	uint64_t incomplete = window->incomplete_steps;
+	uint64_t incomplete = sub_saturating(window->incomplete_steps,
+					     window->crowded_steps + window->part_steps);
 
 	/* The rate guard has cut off these. */
 	for (uint32_t kind = 0; kind < FBT_KIND_COUNT; kind++)
@@ -58,6 +59,13 @@ static void doubt_lost(struct trust *trust, const struct window *window)
 		doubt(trust,
 		      "%s of %s steps are incomplete: records were lost, or their thread ended",
 		      FORMAT_COUNT(incomplete), FORMAT_COUNT(window->steps));
+	if (window->crowded_steps)
+		doubt(trust,
+		      "%s steps made more calls than are kept: only the sums have all of them",
+		      FORMAT_COUNT(window->crowded_steps));
+	if (window->part_steps)
+		doubt(trust, "%s steps may be only the rest of a step that was not traced",
+		      FORMAT_COUNT(window->part_steps));
 	if (window->overflow_processes)
 		doubt(trust, "%s processes have no name here: there are too many",
 		      FORMAT_COUNT(window->overflow_processes));
@@ -171,9 +179,9 @@ void trust_find(struct trust *trust, const struct window *window, const struct f
 	doubt_figures(trust, figures);
 	if (trust->cost_percent > COST_PERCENT)
 		doubt(trust,
-		      "tracing takes up to %s of the steps' time: figures are too high; --detail "
+		      "tracing takes %s of the steps' time: figures are too high; --detail "
 		      "probes costs less",
-		      FORMAT_PART(trust->cost_percent));
+		      FORMAT_MOST(trust->cost_percent));
 	for (size_t i = 0; (message = top_model__message(model, i)); i++) {
 		if (message->level <= LOG_WARN)
 			doubt(trust, "%.240s", message->text);

@@ -420,12 +420,14 @@ static void a_process_that_was_held_explains_more_than_one_that_works(void **sta
 	peer = add_peer(fixture, 9, FBT_PEER_MEMORY);
 	peer->stopped_ns = 40 * MS;
 	peer->cpu_ns = 13 * MS;
-	assert_int_equal(peer_find(&fixture->step, true, begin_ns, begin_ns + 60 * MS)->record.peer,
-			 9);
+	assert_int_equal(
+		peer_find(&fixture->step, true, true, begin_ns, begin_ns + 60 * MS)->record.peer,
+		9);
 	peer->stopped_ns = 0;
 	peer->asleep_ns = 40 * MS;
-	assert_int_equal(peer_find(&fixture->step, true, begin_ns, begin_ns + 60 * MS)->record.peer,
-			 8);
+	assert_int_equal(
+		peer_find(&fixture->step, true, true, begin_ns, begin_ns + 60 * MS)->record.peer,
+		8);
 }
 
 static void a_read_waits_for_the_other_end(void **state)
@@ -476,6 +478,35 @@ static void a_futex_that_times_out_is_waited_for(void **state)
 	assert_int_equal(cause_of(fixture,
 				  "waited 60.0 ms (usually none) for worker (pid 8), which "
 				  "computed; waited in 12 futex"),
+			 CAUSE_PEER_PROCESS);
+}
+
+/* By its own steps a process explains only waits that it may end. */
+static void a_private_futex_is_for_no_process(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_peer *peer;
+
+	for (int i = 0; i < 12; i++) {
+		struct fbt_call *call = add_call(&fixture->step, "futex", 5 * MS);
+
+		call->ret = -ETIMEDOUT;
+		call->header.flags |= FBT_CALL_ARGS;
+		call->args[0] = 0x1000;
+		call->args[1] = 0x80;
+	}
+	spins_find(fixture->window, &fixture->step);
+	peer = add_peer(fixture, 8, FBT_PEER_MEMORY);
+	peer->header.flags = FBT_PEER_OF_STEP;
+	peer->kind = 2;
+	peer->cpu_ns = 53 * MS;
+	assert_int_equal(cause_of(fixture, "waited 60.0 ms (usually none) in 12 futex that timed "
+					   "out, lock at 0x1000"),
+			 CAUSE_LOCK_CONTENTION);
+	vec_for_each (call, &fixture->step.calls)
+		call->args[1] = 0;
+	assert_int_equal(cause_of(fixture, "waited 60.0 ms (usually none) for worker (pid 8, in "
+					   "prefill), which computed; waited in 12 futex"),
 			 CAUSE_PEER_PROCESS);
 }
 
@@ -549,6 +580,7 @@ int main(void)
 		TEST(a_process_that_was_held_explains_more_than_one_that_works),
 		TEST(a_read_waits_for_the_other_end),
 		TEST(a_futex_that_times_out_is_waited_for),
+		TEST(a_private_futex_is_for_no_process),
 		TEST(one_long_sleep_waits_for_nobody),
 		TEST(the_chain_goes_on),
 	};

@@ -160,6 +160,9 @@ static void the_error_holds_in_all_of_the_trace(void **state)
 		assert_true(off_by(&world, &found.line, span.last_ns) <=
 			    (int64_t)found.error_ns + 2);
 		assert_true(found.error_ns > 2 * near.error_ns);
+		/* Where they match, the clock is known as well as ever. */
+		assert_true(found.matched_error_ns == near.matched_error_ns);
+		assert_true(near.matched_error_ns == near.error_ns);
 		clear(&world);
 	}
 }

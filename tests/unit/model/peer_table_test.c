@@ -140,6 +140,7 @@ static void a_linked_process_is_a_peer_by_its_own_step(void **state)
 	make_long(fixture);
 	link_to(fixture, 7, 8);
 	link_to(fixture, 7, 8);
+	/* Of which there is no step. */
 	link_to(fixture, 7, 9);
 	add_own(fixture, 2 * MS, 4 * MS);
 	add_own(fixture, 4 * MS, 10 * MS);
@@ -159,7 +160,7 @@ static void a_linked_process_is_a_peer_by_its_own_step(void **state)
 	assert_int_equal(peer->delay_ns, 1500 * US);
 	assert_int_equal(peer->stopped_ns, 0);
 	assert_int_equal(peer->asleep_ns, 1500 * US);
-	assert_int_equal(peer->others, 1);
+	assert_int_equal(peer->others, 0);
 	assert_string_equal(peer->comm, "worker");
 }
 
@@ -179,6 +180,34 @@ static void of_a_step_that_began_before_only_the_common_part_counts(void **state
 	assert_int_equal(peer->cpu_ns, 1500 * US);
 	assert_int_equal(peer->delay_ns, 750 * US);
 	assert_int_equal(peer->asleep_ns, 750 * US);
+}
+
+/* It spun on its CPU for 5 of 8 ms, and had none for 2. */
+static void what_it_spun_it_did_not_compute(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_peer *peer;
+	const struct step step = {.record = {.header.flags = FBT_STEP_CPU_KNOWN,
+					     .tgid = 8,
+					     .tid = 80,
+					     .kind = 3,
+					     .start_ns = 2 * MS,
+					     .end_ns = 10 * MS,
+					     .thread_ns = 8 * MS,
+					     .cpu_ns = 6 * MS,
+					     .run_delay_ns = 2 * MS},
+				  .spins = {.ns = 7 * MS, .longest.nr = 24}};
+
+	make_long(fixture);
+	link_to(fixture, 7, 8);
+	peer_table_add_step(&fixture->table, &step, "worker");
+	peer_table_join(&fixture->table, &fixture->step);
+	assert_int_equal(fixture->step.peers.count, 1);
+	peer = &fixture->step.peers.items[0].record;
+	assert_int_equal(peer->cpu_ns, MS);
+	assert_int_equal(peer->delay_ns, 2 * MS);
+	assert_int_equal(peer->asleep_ns, 5 * MS);
+	assert_int_equal(peer->nr, 24);
 }
 
 static void steps_of_others_do_not_count(void **state)
@@ -216,6 +245,7 @@ int main(void)
 		TEST(old_records_make_room),
 		TEST(a_linked_process_is_a_peer_by_its_own_step),
 		TEST(of_a_step_that_began_before_only_the_common_part_counts),
+		TEST(what_it_spun_it_did_not_compute),
 		TEST(steps_of_others_do_not_count),
 	};
 

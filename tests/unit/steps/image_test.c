@@ -36,7 +36,7 @@ static int find(struct elf_fixture *fixture, const char *name, const char *symbo
 	snprintf(symbol_path, sizeof(symbol_path), "%s/%s", fixture->folder, symbols);
 	assert_int_equal(elf_file__open(&file, fd), 0);
 	debug_fd = debug_file_find(file, getpid(), path, &(struct symbol_files){symbol_files, 1},
-				   DEBUG_FILE_CHECKSUM_BYTES, &debug);
+				   DEBUG_FILE_CHECKSUM_BYTES, &debug, NULL);
 	assert_true(debug_fd < 0 ? !debug : !!debug);
 	elf_file__free(debug);
 	elf_file__free(file);
@@ -104,6 +104,50 @@ static void debug_file_refuses_a_debug_link_with_another_checksum(void **state)
 	assert_true(elf_fixture_run(fixture, "mv kept c.debug"));
 }
 
+/* A process shows what it likes beside a library that others map too. */
+static void debug_file_refuses_one_of_another_user(void **state)
+{
+	struct elf_fixture *fixture = *state;
+
+	elf_fixture_need(fixture, "objcopy");
+	if (geteuid()) {
+		print_message("SKIP only root can give a file to another user\n");
+		skip();
+	}
+	assert_int_equal(find(fixture, "c.linked", "nothing"), 0);
+	assert_true(elf_fixture_run(fixture, "chown 12345 c.debug"));
+	assert_int_equal(find(fixture, "c.linked", "nothing"), -ENOENT);
+	/* It may be of the owner of the file itself. */
+	assert_true(elf_fixture_run(fixture, "chown 12345 c.linked"));
+	assert_int_equal(find(fixture, "c.linked", "nothing"), 0);
+	assert_true(elf_fixture_run(fixture, "chown 0 c.debug c.linked"));
+}
+
+static void a_debug_file_has_to_agree_with_the_unwind_table(void **state)
+{
+	struct elf_fixture *fixture = *state;
+	struct image image = {.fd = elf_fixture_open(fixture, "c.linked"), .debug_fd = -1};
+	struct elf_fde fde;
+	uint64_t most;
+
+	assert_int_equal(elf_file__open(&image.elf, image.fd), 0);
+	assert_int_equal(elf_fdes_read(&image.fdes, image.elf), 0);
+	assert_true(image.fdes.count);
+	(void)elf_fdes_find(&image.fdes, image.elf, UINT64_MAX, &fde);
+	assert_true(fde.start);
+	/* Without a debug file nothing is said that could be wrong. */
+	assert_false(image_contradicts(&image, fde.start + 1, &most));
+	image.debug = image.elf;
+	assert_false(image_contradicts(&image, fde.start, &most));
+	assert_true(most > 0 && most < 1 << 20);
+	assert_true(image_contradicts(&image, fde.start + 1, &most));
+	image.debug_is_given = true;
+	assert_false(image_contradicts(&image, fde.start + 1, &most));
+	elf_fdes_clear(&image.fdes);
+	elf_file__free(image.elf);
+	close(image.fd);
+}
+
 static long resident_pages(void)
 {
 	long size, resident = 0;
@@ -136,7 +180,7 @@ static void only_the_begin_of_a_debug_link_is_read(void **state)
 	assert_int_equal(elf_file__open(&file, fd), 0);
 	before = resident_pages();
 	debug_fd = debug_file_find(file, (uint32_t)getpid(), path, &(struct symbol_files){NULL, 0},
-				   DEBUG_FILE_CHECKSUM_BYTES, &debug);
+				   DEBUG_FILE_CHECKSUM_BYTES, &debug, NULL);
 	assert_true(debug_fd >= 0);
 	assert_true((resident_pages() - before) * sysconf(_SC_PAGESIZE) < atol(LINK_BYTES) / 2);
 	elf_file__free(debug);
@@ -155,6 +199,8 @@ int main(void)
 		cmocka_unit_test(debug_file_takes_the_same_build_id),
 		cmocka_unit_test(debug_file_follows_a_debug_link),
 		cmocka_unit_test(debug_file_refuses_a_debug_link_with_another_checksum),
+		cmocka_unit_test(debug_file_refuses_one_of_another_user),
+		cmocka_unit_test(a_debug_file_has_to_agree_with_the_unwind_table),
 		cmocka_unit_test(only_the_begin_of_a_debug_link_is_read),
 	};
 

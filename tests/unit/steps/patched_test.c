@@ -42,6 +42,11 @@ static void breakpoints_are_no_change(void **state)
 	/* A call at the nop, as the kernel makes for a probe there; it may be cut off. */
 	assert_false(differs_with(4, "\xe8\x10\x20\x30\x40", 5));
 	assert_false(code_differs(FBT_ARCH_X86_64, (const uint8_t *)"\x55\xcc\x89", x86, 3));
+	/* Where no more is compared; and while the kernel writes it, with a breakpoint before the
+	 * rest. */
+	assert_false(
+		code_differs(FBT_ARCH_X86_64, (const uint8_t *)"\x55\x48\x89\xe5\xe8\x10", x86, 6));
+	assert_false(differs_with(4, "\xcc\x10\x20\x30\x40", 5));
 	/* Elsewhere a call is one. */
 	assert_true(differs_with(9, "\xe8", 1));
 }
