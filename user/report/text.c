@@ -413,7 +413,7 @@ static void write_no_steps(const struct report *report)
 
 /*
  * "fewer than 10 similar steps before"; of steps that have no true end, "left by an exception or
- * longjmp"; "intervals, which never are"; or several, with their numbers.
+ * longjmp"; "intervals never are"; or several, with their numbers.
  */
 static const char *unjudged_words(const struct report *report, const struct classify_counts *counts,
 				  char text[UNJUDGED_MAX])
@@ -428,7 +428,7 @@ static const char *unjudged_words(const struct report *report, const struct clas
 	} parts[] = {
 		{sub_saturating(left, counts->late_ends), few},
 		{min_u64(left, counts->late_ends), "left by an exception or longjmp"},
-		{intervals, "intervals, which never are"},
+		{intervals, left ? "intervals, which never are" : "intervals never are"},
 	};
 	struct line line = {.text = text, .size = UNJUDGED_MAX};
 
