@@ -213,29 +213,26 @@ static bool add_peer(const struct peer_table *table, struct step *step, const st
 	return !vec_push(&step->peers, joined);
 }
 
+/* A process that has ended, or had no step meanwhile, is none of the others. */
 static void join_own_steps(const struct peer_table *table, struct step *step)
 {
 	const struct fbt_step *record = &step->record;
+	size_t first = step->peers.count;
 	bool is_kept = true;
-	uint32_t others = 0;
 
-	/* Those that ended, or have no steps, are no others. */
-	for (size_t i = 0; i < PEER_LINKS_KEPT && i < table->link_count; i++)
-		others += table->links[i].tgid == record->tgid &&
-			  longest_in(table, table->links[i].peer, record);
-	for (size_t i = 0; others && is_kept && i < PEER_LINKS_KEPT && i < table->link_count; i++) {
-		const struct peer_own_step *own;
+	for (size_t i = 0; is_kept && i < PEER_LINKS_KEPT && i < table->link_count; i++) {
+		const struct peer_own_step *own = NULL;
 		struct fbt_peer peer;
 
-		if (table->links[i].tgid != record->tgid)
-			continue;
-		own = longest_in(table, table->links[i].peer, record);
+		if (table->links[i].tgid == record->tgid)
+			own = longest_in(table, table->links[i].peer, record);
 		if (!own)
 			continue;
 		peer = peer_of_step(own, record);
-		peer.others = others - 1;
 		is_kept = add_peer(table, step, &peer);
 	}
+	for (size_t i = first; i < step->peers.count; i++)
+		step->peers.items[i].record.others = (uint32_t)(step->peers.count - first - 1);
 }
 
 void peer_table_join(const struct peer_table *table, struct step *step)
